@@ -1,6 +1,7 @@
 // Tests which errors of upstreams say that the context is too long.
 
 import { expect, test } from 'bun:test'
+import { expectCheap } from '../../test/support/cpu.ts'
 import { forOtherDialect, isContextOverflow } from './context-overflow.ts'
 
 test.each([
@@ -49,9 +50,9 @@ test('a caller of another dialect gets the status, the message, and this one fac
   expect(forOtherDialect(long)).toEqual({ status: 400, message: 'No.', overflow: true })
 })
 
-test('a long message is read quickly', () => {
+test('a long message is read quickly', async () => {
   const message = 'input token count'.repeat(1_000_000)
-  const startMs = performance.now()
-  for (let count = 0; count < 100; count++) isContextOverflow({ message })
-  expect(performance.now() - startMs).toBeLessThan(1_000)
+  await expectCheap(1_000, () => {
+    for (let count = 0; count < 100; count++) isContextOverflow({ message })
+  })
 })

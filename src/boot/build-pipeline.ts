@@ -115,7 +115,7 @@ export interface CallParts {
 export function buildCalls(parts: CallParts) {
   const { catalogue, prices, upstreams, ledger, store, activeCalls, gate, deadlines, runtime, log, silence } = parts
   const { nowMs, dateMs } = runtime.clock
-  const counter = new TokenCounter(detail => log.error('the token counter failed', { detail }))
+  const counter = new TokenCounter(detail => log.error('the token counter failed', { detail }), runtime.tokenCounter)
   const { seal, vault, jobs } = store
   const compaction = buildCompaction(seal)
   const turns = new ReadingTurns()

@@ -27,6 +27,7 @@ export async function openEmbedded(
       ignoresLostSecrets,
       version,
       log,
+      ledgerMs: world.ledgerMs,
       ledgerWaitMs: world.ledgerWaitMs,
       dateMs: world.clock.dateMs,
       onLost: world.onLedgerLost,

@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { bounds } from '../base/bounds.ts'
 import type { Clock } from '../base/clock.ts'
 import { systemClock } from '../base/clock.ts'
+import type { TokenCounterOptions } from '../billing/token-counter.ts'
 import type { MediaFetchOptions } from '../http/client/media-fetch.ts'
 import type { ClientOptions } from '../http/client/request.ts'
 import type { WebhookClientOptions } from '../http/client/webhook-client.ts'
@@ -31,6 +32,8 @@ export interface Runtime {
   readonly unsettledMax?: number
   /** DNS and certificates for upstreams. */
   readonly upstreams?: Pick<ClientOptions, 'resolve' | 'ca'>
+  /** Replaces the timeouts of the token counter. */
+  readonly tokenCounter?: Partial<TokenCounterOptions>
   /** How media that callers name by URL are fetched. */
   readonly media?: MediaFetchOptions
   /** DNS, certificates and timeout for webhooks. */
@@ -62,6 +65,8 @@ export interface Runtime {
   readonly socketMs: number
   /** How late the event loop is with work that was due at this time. */
   lateMs(dueMs: number): number
+  /** How long an operation of the ledger in SQLite may take. */
+  readonly ledgerMs: number
   /** How long an operation that was queued at this time has waited for the ledger. */
   ledgerWaitMs(sinceMs: number): number
   /** The resident memory of this process. */
@@ -99,6 +104,7 @@ export const defaultRuntime: Runtime = {
   startWaitMs: bounds.startWaitMsMax,
   socketMs: bounds.socketMsMax,
   lateMs: dueMs => systemClock.nowMs() - dueMs,
+  ledgerMs: bounds.settleMsMax,
   ledgerWaitMs: measureWait,
   memoryBytes: () => process.memoryUsage.rss(),
   random: Math.random,

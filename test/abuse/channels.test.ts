@@ -53,7 +53,7 @@ test.each<[string, Script]>([
   ['be refused as if the key were bad', fail(401)],
   ['be forbidden', fail(403)],
 ])('calls that one account makes %s open no circuit breaker for others', async (_, script) => {
-  await start('a,b')
+  await start('a,b', still)
   tenants.upstream.planModel('small', poisoned('poison', script, success))
   // A channel that has answered nobody else may be blamed. So each answers the victim first; chance picks the channel.
   const used = (): Set<unknown> => new Set(tenants.upstream.requests.map(credentialOf))

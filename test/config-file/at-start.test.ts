@@ -9,7 +9,7 @@ import type { ShownOnce } from '../../src/management/config-file/apply.ts'
 import { weir } from '../front/weir-process.ts'
 import { freePort } from '../support/free-port.ts'
 import type { Harness } from '../support/gateway.ts'
-import { chat, hello, startHarness } from '../support/gateway.ts'
+import { chat, HUNG_MS, hello, startHarness } from '../support/gateway.ts'
 import { askAs, askAsOwner } from '../support/management.ts'
 import { addPerson, setUpOwner } from '../support/people.ts'
 import { apply, exported } from './apply.ts'
@@ -238,10 +238,13 @@ describe('while the file is applied', () => {
   test('the gateway lives, but is not ready, and other requests wait', async () => {
     const statuses: number[] = []
     let models: Promise<Response> | undefined
-    await during(async url => {
-      models = fetch(`${url}/v1/models`)
-      for (const path of ['live', 'ready']) statuses.push((await fetch(`${url}/health/${path}`)).status)
-    })
+    await during(
+      async url => {
+        models = fetch(`${url}/v1/models`)
+        for (const path of ['live', 'ready']) statuses.push((await fetch(`${url}/health/${path}`)).status)
+      },
+      { startWaitMs: HUNG_MS },
+    )
     expect([...statuses, (await models!).status]).toEqual([200, 503, 200])
     expect((await fetch(`${harness!.url}/health/ready`)).status).toBe(200)
   })

@@ -37,7 +37,7 @@ async function expectSaidAt(page: Page, field: Locator, message: string): Promis
   const ids = (await field.getAttribute('aria-describedby'))?.split(' ') ?? []
   const described = await Promise.all(ids.map(id => page.locator(`[id="${id}"]`).innerText()))
   expect(described.join(' ')).toContain(message)
-  expect(await isFocused(field)).toBe(true)
+  await field.and(page.locator(':focus')).waitFor()
 }
 
 describe('a field that is folded away', () => {
@@ -74,7 +74,7 @@ describe('a field that is folded away', () => {
         await url.fill('nonsense')
         await dialog.getByRole('button', { name: 'Add and test' }).click()
         await dialog.locator('[aria-invalid=true]').waitFor()
-        expect(await isFocused(url)).toBe(true)
+        await url.and(page.locator(':focus')).waitFor()
         await dialog.getByRole('button', { name: 'Cancel' }).click()
       },
     })
@@ -220,10 +220,9 @@ test('warnings stay until they are closed, beside messages that go by themselves
         await route.fulfill({ response: answer, json: { ...((await answer.json()) as object), warnings } })
       })
       await dialog.getByLabel('Amount', { exact: true }).fill('70')
-      await dialog.getByRole('button', { name: 'Create limit' }).click()
-      await dialog.waitFor({ state: 'detached' })
       const passing = page.getByText('Limit created', { exact: true })
-      await passing.waitFor()
+      await Promise.all([passing.waitFor(), dialog.getByRole('button', { name: 'Create limit' }).click()])
+      await dialog.waitFor({ state: 'detached' })
       await passing.waitFor({ state: 'detached' })
       for (const warning of warnings) expect(await page.getByText(warning).isVisible()).toBe(true)
       const second = page.locator('p').filter({ hasText: 'Second warning.' })
@@ -257,6 +256,8 @@ test('a key leads to its history, for those who may see it', async () => {
 test('the panel of a call goes on to others, and keeps the focus', async () => {
   await visitor.visit('/records', {
     axe: false,
+    // The sign that is typed into a filter is sent if it is removed too late.
+    failing: [/^400 \/api\/web\/records/],
     async act(page) {
       const callNow = (): string | null => new URL(page.url()).searchParams.get('call')
       const until = (call: string) =>

@@ -28,7 +28,8 @@ const texts = {
 } as const
 type TextName = keyof typeof texts
 
-const textNames = isWhole ? (Object.keys(texts) as TextName[]) : (['worst', 'tooLong'] as const)
+/** What is refused comes first: the form stays open for the next text. */
+const textNames = isWhole ? (Object.keys(texts) as TextName[]) : (['tooLong', 'worst'] as const)
 /** What a name may be. */
 const plain = textNames.filter(name => name !== 'control' && name !== 'tooLong')
 
@@ -211,7 +212,7 @@ const forms: Readonly<Record<string, FormRow>> = {
     saves: none,
   },
   'pages/codes.tsx 1': {
-    page: () => '/codes?new=1',
+    page: () => '/codes',
     open: click('Create codes'),
     submit: 'Create codes',
     fields: () => ({ Codes: '2', Amount: '1' }),
@@ -534,10 +535,10 @@ async function send(page: Page, { submit, finish }: FormRow): Promise<Ending> {
 let number = 0
 
 async function open(page: Page, row: FormRow): Promise<void> {
-  if (row.as === 'nobody') await page.context().clearCookies()
   const address = await row.page(site, ++number)
-  // A page that differs only behind # would not be loaded again.
-  if (address.includes('#')) await page.goto('about:blank')
+  // A page that differs only behind # would not be loaded again, and a page that is open may still get a cookie.
+  if (row.as === 'nobody' || address.includes('#')) await page.goto('about:blank')
+  if (row.as === 'nobody') await page.context().clearCookies()
   await page.goto(`${urlOf(row)}/console${address}`, { waitUntil: 'domcontentloaded' })
   await untilReady(page)
   await row.open?.(page)

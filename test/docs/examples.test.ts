@@ -13,7 +13,6 @@ let variables: Record<string, string>
 beforeAll(async () => {
   harness = await startHarness()
   const created = await harness.weir('keys create', { tier: 'pro', credit: '5' })
-  const { token } = await harness.weir('token')
   const { setupToken } = await harness.weir('setup', { token: true })
   variables = {
     WEIR: harness.url,
@@ -23,7 +22,6 @@ beforeAll(async () => {
     KEY: String(created.key),
     WEIR_KEY: String(created.key),
     ACCOUNT: String(created.account),
-    TOKEN: String(token),
     SETUP_TOKEN: String(setupToken),
   }
 })
@@ -80,9 +78,10 @@ const runnable = Map.groupBy(
 )
 
 test.each([...runnable])('the commands of %s succeed', async (_page, blocks) => {
+  const { token } = await harness.weir('token') // a token works for ten minutes
   const child = Bun.spawn(['sh', '-c', scriptOf(blocks)], {
     cwd: harness.folder,
-    env: { PATH: process.env.PATH, ...variables },
+    env: { PATH: process.env.PATH, ...variables, TOKEN: String(token) },
     stdout: 'pipe',
     stderr: 'pipe',
   })

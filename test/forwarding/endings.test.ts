@@ -21,7 +21,7 @@ let harness: Harness
 let stoppedMs: number | undefined
 const clock = { ...systemClock, nowMs: () => stoppedMs ?? systemClock.nowMs() }
 beforeAll(async () => {
-  harness = await startHasty({ world: { clock, eventBytesMax: 1024 * 1024 } })
+  harness = await startHasty({ world: { clock, eventBytesMax: 1024 * 1024, ledgerMs: bounds.settleMsMax } })
 })
 afterAll(() => harness.stop())
 

@@ -195,8 +195,10 @@ describe('after a silence', () => {
       return []
     })
     harness.upstream.plan(silence(), passTime) // the second attempt is as silent as the first
+    const received = harness.upstream.nextRequest()
     const caller = openCall(harness, key, { stream: true })
     await caller.until(({ head }) => head !== '', 'the head has arrived')
+    await received
     skewMs += limitMs
     await caller.whole()
     expect(errorOf(eventsOf(caller.body)[0]!).code).toBe('upstream_too_slow')
@@ -211,8 +213,9 @@ describe('after a silence', () => {
       const received = harness.upstream.nextRequest()
       const caller = openCall(harness, key, { stream: true })
       await caller.until(({ head }) => head !== '', 'the head has arrived')
+      const request = await received
       caller.leave()
-      await (await received).closed
+      await request.closed
     }
     await harness.idle()
     expect(harness.openHolds()).toBe(0)

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { bounds } from '../../src/base/bounds.ts'
 import { pausedStream, plain } from '../../tools/fake-upstream/answers.ts'
 import { openDatabase } from '../support/database.ts'
 import type { Harness } from '../support/gateway.ts'
@@ -97,7 +98,7 @@ describe('a ledger that does not answer in time', () => {
   let restarted: Harness | undefined
   const folder = mkdtempSync(join(tmpdir(), 'weir-locked-'))
   beforeAll(async () => {
-    harness = await startHasty({ folder })
+    harness = await startHasty({ folder, world: { ledgerMs: bounds.settleMsMax } })
   })
   afterAll(async () => {
     await harness.stop()

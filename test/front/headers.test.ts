@@ -36,7 +36,7 @@ const silence = (): Script =>
   })
 
 beforeAll(async () => {
-  const clock = { ...systemClock, nowMs: () => systemClock.nowMs() + skewMs }
+  const clock = { ...systemClock, nowMs: () => skewMs }
   const attemptTimes = { firstContentMs: LIMIT_MS, betweenChunksMs: LIMIT_MS }
   harness = await startHarness({ world: { clock, attemptTimes } })
   key = await harness.key()

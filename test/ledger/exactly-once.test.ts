@@ -23,7 +23,7 @@ afterAll(async () => {
  * As many at the same time as a busy machine carries out in a part of the gateway's time limit. On PostgreSQL these
  * operations run one by one, and one that waited for 5 s is refused.
  */
-const AT_ONCE = 40
+const AT_ONCE = 10
 
 /** Runs all of them, AT_ONCE at the same time. */
 async function inLanes<T>(count: number, run: (at: number) => Promise<T>): Promise<T[]> {

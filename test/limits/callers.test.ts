@@ -18,7 +18,9 @@ const TOKENS = Math.ceil(body.length / 4) + 50
 
 let harness: Harness
 beforeAll(async () => {
-  harness = await startHarness({ env: { LOG_LEVEL: 'error' } })
+  // No time passes: a limit of one call a minute would admit another one after a minute.
+  const clock = { nowMs: () => 1_000, dateMs: Date.now }
+  harness = await startHarness({ env: { LOG_LEVEL: 'error' }, world: { clock } })
 })
 afterAll(() => harness.stop())
 

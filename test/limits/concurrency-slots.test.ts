@@ -118,7 +118,7 @@ const endings: Readonly<Record<string, Ends>> = {
   'a stream that is cut': planned(truncatedStream(), stream),
   'a stream that is reset': planned(resetMidStream(), stream),
   'an error in a stream': planned(errorMidStream(), stream),
-  'a caller that leaves before its answer': impatiently(callerLeaves(silence())),
+  'a caller that leaves before its answer': callerLeaves(silence()),
   'a caller that leaves its stream': callerLeaves(streamed(['He', 'llo']), stream),
   'a body that is none': async () => (await chat(harness, key, '{')).text(),
   'a model that is not there': readAnswer({ model: 'openai/none' }),

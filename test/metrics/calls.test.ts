@@ -2,6 +2,7 @@
 
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { join } from 'node:path'
+import { bounds } from '../../src/base/bounds.ts'
 import { fail, jsonAnswer, plain, streamed } from '../../tools/fake-upstream/answers.ts'
 import { script } from '../../tools/fake-upstream/script.ts'
 import { after as whenOpen } from '../forwarding/wire.ts'
@@ -27,6 +28,7 @@ beforeAll(async () => {
     env: { METRICS_PORT: '0', WEIR_ATTEMPTS: '2' },
     upstreamEnv: upstream => ({ OLLAMA_BASE_URL: `${upstream}/v1` }),
     upstreamKeys: `${upstreamKey},${upstreamKey}-2`,
+    world: { ledgerMs: bounds.settleMsMax },
   })
   url = metricsUrl(harness.logs)
   key = await harness.key({ qpm: 10_000 })

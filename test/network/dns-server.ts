@@ -34,7 +34,7 @@ export async function startDnsServer(): Promise<DnsServer> {
     socket.send(answerTo(query, end, addresses), sender.port, sender.address)
   })
   await new Promise<void>(resolve => socket.bind(0, '127.0.0.1', () => resolve()))
-  const resolver = new Resolver()
+  const resolver = new Resolver({ timeout: 60_000, tries: 1 })
   const address = `127.0.0.1:${socket.address().port}`
   resolver.setServers([address])
   return {

@@ -318,7 +318,9 @@ describe.if(hasPostgres)('a database of the first version', () => {
       await Promise.race(migrations.map(({ paused }) => paused))
       await untilWaiting("l.locktype = 'advisory'", 3)
       expect(await waiting(FOR_TABLE)).toEqual([])
-      expect(migrations.flatMap(({ said }) => said)).toHaveLength(1)
+      expect(
+        migrations.flatMap(({ said }) => said).filter(line => line.includes('cannot be changed yet')),
+      ).toHaveLength(1)
       // A process of the first version can start. It takes the lock of those that migrate, and finds nothing to do.
       expect((await pool.transact(createSchemaSteps(firstMigrations))).made).toEqual([])
       await backup.end()

@@ -161,7 +161,7 @@ describe.skipIf(!hasPostgres)('webhooks of several processes', () => {
     const rows = postgresQuery<{ id: bigint; attempts: bigint; delivered: bigint; is_due: boolean }>(
       'SELECT id, attempts, delivered, due_ms IS NOT NULL AS is_due FROM webhook_delivery ORDER BY id',
     )
-    const states = async (): Promise<readonly unknown[]> =>
+    const states = async (): Promise<readonly (readonly unknown[])[]> =>
       (await pool.transact(rows.all())).map(({ id, attempts, delivered, is_due: isDue }) => [
         ...[Number(id), Number(attempts), Number(delivered), isDue],
       ])
@@ -176,9 +176,11 @@ describe.skipIf(!hasPostgres)('webhooks of several processes', () => {
       await createHook(1)
       await raise()
       await raise()
-      const { deliverer } = await begin()
-      await deliverer.deliverDue()
+      const { deliverer: first } = await begin()
+      await first.deliverDue()
       await untilDelivered()
+      // While it gives the webhook back, it would take the next delivery, or leave it to nobody.
+      await first.close()
       expect(await states()).toEqual([
         [1, 1, 1, false],
         [2, 1, 1, false],
@@ -188,6 +190,7 @@ describe.skipIf(!hasPostgres)('webhooks of several processes', () => {
         [1, 0, 0, true],
         [2, 1, 1, false],
       ])
+      const { deliverer } = await begin()
       await deliverer.deliverDue()
       await untilDelivered()
       await deliverer.close()
@@ -211,7 +214,8 @@ describe.skipIf(!hasPostgres)('webhooks of several processes', () => {
       expect(await again(2)).toEqual({ done: 'due' })
       const { deliverer } = await begin()
       await deliverer.deliverDue()
-      await until(() => receiver.received.length === 2, 'both are sent')
+      // A deliverer that is closed gives up what it has not noted as delivered.
+      while ((await states()).filter(([, , delivered]) => delivered === 1).length < 2) await Bun.sleep(5)
       await deliverer.close()
       expect(receivedBy(1n)).toEqual([eventId(1), eventId(2)])
       expect(await states()).toEqual([

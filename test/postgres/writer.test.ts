@@ -108,7 +108,7 @@ describe.skipIf(!hasPostgres)('the writer on PostgreSQL', () => {
     // A text that PostgreSQL cannot store is changed, and not refused.
     expect(await codeOf(writer.run('setSetting', { name: 'nul', value: 'a\0b' }))).toBe('done')
     expect(await codeOf(writer.run('post', nothing, by))).toBe('storage_away')
-    const kill = `SELECT count(pg_terminate_backend(pid)) AS n FROM pg_stat_activity
+    const kill = `SELECT count(pg_terminate_backend(pid, 60000)) AS n FROM pg_stat_activity
       WHERE datname = current_database() AND pid <> pg_backend_pid()`
     const calls = Array.from({ length: 20 }, (_, at) => codeOf(writer.run('hold', holdOf(at + 1, 11, '1'))))
     const settings = Array.from({ length: 20 }, (_, at) =>

@@ -152,7 +152,7 @@ test.each(['key', 'account'])(
       const covered = someOf(SERVED_MAX)
       const key = await strictKey({ qpm: 100_000 })
       const { id: account } = await harness.weir('accounts show', { account: key })
-      const budget = { scope: scope === 'key' ? key : account, span: 'day', amount: fundsFor(covered, amount) }
+      const budget = { scope: scope === 'key' ? key : account, span: 'total', amount: fundsFor(covered, amount) }
       await harness.weir('budgets set', budget)
       await callAtOnce({ key, enough: covered })
     }

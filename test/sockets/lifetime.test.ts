@@ -30,10 +30,10 @@ async function begin(harness: Harness, client: SocketClient): Promise<() => void
   return ends.resolve
 }
 
-/** A clock that a test sets forward. */
+/** A clock that stands still until a test sets it forward. */
 function steppingClock() {
   let aheadMs = 0
-  const clock = { nowMs: () => performance.now() + aheadMs, dateMs: () => Date.now() }
+  const clock = { nowMs: () => aheadMs, dateMs: () => Date.now() }
   return { clock, goTo: (ms: number) => (aheadMs = ms) }
 }
 

@@ -75,11 +75,13 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
   }
   if (options.folder === undefined && isOnSqliteIn(folder, env)) fillNewFolder(folder, env)
   // The gateway shares the event loop, the disk and the memory with the tests. On a busy machine it would find them slow
-  // or full and refuse calls as overloaded, so it gets fixed measurements here. Tests of overload pass others.
+  // or full and refuse calls as overloaded, so it gets fixed measurements and long deadlines here. Tests of overload and of
+  // deadlines pass others.
   const logging = { writeLog: (line: string) => void logs.push(line) }
   const calm = { lateMs: () => 0, ledgerWaitMs: () => 0, memoryBytes: () => 0 }
+  const patient = { tokenCounter: { startMs: HUNG_MS, countMs: HUNG_MS }, ledgerMs: HUNG_MS }
   const cheap = { passwordCost: cheapHash, parseProvider: parseOnce }
-  const world = { ...logging, ...calm, ...cheap, pause: shortly, ...options.world }
+  const world = { ...logging, ...calm, ...patient, ...cheap, pause: shortly, ...options.world }
   const gateway = await startGateway(readConfig(env), world)
   let isRunning = true
   let kept: Database | undefined

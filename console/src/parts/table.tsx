@@ -355,9 +355,11 @@ function PhoneRows<Row>({
                   </span>
                 ))}
               </span>
-              <span className="flex shrink-0 gap-2 tabular-nums">
+              <span className="flex max-w-1/2 shrink-0 gap-2 tabular-nums">
                 {side.map(column => (
-                  <span key={column.id}>{column.cell(row)}</span>
+                  <span key={column.id} className={long}>
+                    {column.cell(row)}
+                  </span>
                 ))}
               </span>
             </span>

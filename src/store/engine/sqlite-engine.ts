@@ -30,6 +30,7 @@ export interface SqliteEngineParts {
   readonly ignoresLostSecrets: boolean
   readonly version: string
   readonly log: Log
+  readonly ledgerMs: number
   readonly ledgerWaitMs: WaitMeasure
   dateMs(): number
   /** Called when the writer thread has ended by itself. */
@@ -105,7 +106,7 @@ async function openWriter(parts: SqliteEngineParts): Promise<[Writer, WriterStar
   if (folder.lacksDatabase)
     log.error('there are secrets but no database: an empty database is created', { folder: folder.path })
   const options = { path: folder.database, ballastBytes, databaseBytesMax, responsesBytesMax }
-  const opened = await Writer.open(options, parts.onLost, parts.ledgerWaitMs)
+  const opened = await Writer.open(options, parts.onLost, parts.ledgerWaitMs, parts.ledgerMs)
   try {
     const rotated = await checkSecrets({
       ...folder,

@@ -49,9 +49,13 @@ export class Writer {
   #onIdle: (() => void) | undefined
   #timer: ReturnType<typeof setInterval> | undefined
 
-  private constructor(thread: Worker, waitedMs: WaitMeasure) {
+  /** An operation that takes longer is rejected. */
+  readonly #msMax: number
+
+  private constructor(thread: Worker, waitedMs: WaitMeasure, msMax: number) {
     this.#thread = thread
     this.#waitedMs = waitedMs
+    this.#msMax = msMax
   }
 
   /** Opens and migrates the database and recovers the holds of a crash. Nothing else may be using the file. */
@@ -59,10 +63,11 @@ export class Writer {
     options: WriterOptions,
     onFault: (detail: string) => void,
     waitedMs = measureWait,
+    msMax: number = bounds.settleMsMax,
   ): Promise<[Writer, WriterStart]> {
     refuseMovedData(dirname(options.path))
     const thread = new Worker(new URL('./writer-thread.ts', import.meta.url).href)
-    const writer = new Writer(thread, waitedMs)
+    const writer = new Writer(thread, waitedMs, msMax)
     const start = await new Promise<WriterStart>((resolve, reject) => {
       thread.onmessage = (event: MessageEvent<FromWriter>) => {
         const message = event.data
@@ -140,7 +145,7 @@ export class Writer {
       return Promise.reject(new Refusal('overloaded', 'the ledger queue is full', { retryAfterMs: 1_000 }))
     }
     return new Promise((resolve, reject) => {
-      const dueMs = Date.now() + bounds.settleMsMax
+      const dueMs = Date.now() + this.#msMax
       const job = by === undefined ? { name, input, dueMs } : { name, input, dueMs, by }
       this.#queue.push({ job, sinceMs, isAbandoned: false, resolve: resolve as Resolve, reject })
       this.#timer ??= setInterval(() => this.#rejectLate(), TIMEOUT_CHECK_MS)
@@ -196,7 +201,7 @@ export class Writer {
 
   #rejectLate(): void {
     // A little later than the thread itself gives up, so that a result of the last moment still arrives.
-    const earliestMs = performance.now() - bounds.settleMsMax - 2 * TIMEOUT_CHECK_MS
+    const earliestMs = performance.now() - this.#msMax - 2 * TIMEOUT_CHECK_MS
     for (const operation of [...this.#batch, ...this.#queue]) {
       if (operation.sinceMs > earliestMs) break // the queue is ordered by arrival
       if (operation.isAbandoned) continue

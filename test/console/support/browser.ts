@@ -217,6 +217,8 @@ class WatchedPage {
     page.on('request', request => {
       if (!/^(data|blob):/.test(request.url()) && new URL(request.url()).origin !== origin)
         this.problems.push(`a request to another host: ${request.url()}`)
+      // The page before may ask for something until it is left.
+      if (request.isNavigationRequest()) this.requests = []
       const { pathname } = new URL(request.url())
       if (pathname.startsWith('/api/web/')) this.requests.push(`${request.method()} ${pathname}`)
     })

@@ -37,7 +37,7 @@ export class Keyboard {
   }
 
   async #moveTo(wanted: Locator, key: 'Tab' | 'ArrowDown'): Promise<void> {
-    await wanted.waitFor()
+    await wanted.and(this.#page.locator(':not(:disabled)')).waitFor()
     for (let presses = 0; presses < PRESSES_MAX; presses++) {
       if (await wanted.evaluate((element: { matches(selector: string): boolean }) => element.matches(':focus'))) return
       await this.#page.keyboard.press(key)

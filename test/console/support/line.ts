@@ -1,7 +1,8 @@
 // The line between browsers and a gateway, which a test can cut and mend. Browsers have the address of the line.
 
-import type { AddressInfo, Socket } from 'node:net'
+import type { Socket } from 'node:net'
 import { connect, createServer } from 'node:net'
+import { freePort } from '../../support/free-port.ts'
 
 export interface Line {
   readonly url: string
@@ -26,8 +27,9 @@ export async function openLine(gatewayUrl: string): Promise<Line> {
     gateway.on('close', () => caller.destroy())
   })
   const listen = (port: number): Promise<void> => new Promise(resolve => server.listen(port, hostname, resolve))
-  await listen(0)
-  const { port } = server.address() as AddressInfo
+  // Nobody else gets this port while the line is cut.
+  const port = freePort()
+  await listen(port)
   return {
     url: `http://${hostname}:${port}`,
     cut: () =>
