@@ -15,7 +15,7 @@ export const LOAD_CORE = 1
 
 const TMPFS = 0x01021994
 const STOP_MS_MAX = 5_000
-const LISTEN_MS_MAX = 10_000
+const LISTEN_MS_MAX = 120_000
 
 export interface Command {
   readonly name: string
@@ -146,11 +146,17 @@ export function read(command: readonly string[], env: Readonly<Record<string, st
   return (stdout.trim() || stderr).trim()
 }
 
+/** The kernel gives ports from 32,768 on to outgoing connections, so that one could be taken before the child listens. */
+const [FIRST_PORT, LAST_PORT] = [10_000, 32_000]
+
 export async function freePort(): Promise<number> {
-  const listener = Bun.listen({ hostname: '127.0.0.1', port: 0, socket: { data() {} } })
-  const { port } = listener
-  listener.stop(true)
-  return port
+  for (;;) {
+    const port = FIRST_PORT + Math.floor(Math.random() * (LAST_PORT - FIRST_PORT))
+    try {
+      Bun.listen({ hostname: '127.0.0.1', port, socket: { data() {} } }).stop(true)
+      return port
+    } catch {} // in use
+  }
 }
 
 /** Waits for the port to take a connection, and opens exactly one that succeeds. */

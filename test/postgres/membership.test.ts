@@ -39,14 +39,15 @@ describe.skipIf(!hasPostgres)('processes', () => {
   /** Tests end the leases, and not the clock: a slow machine needs longer than a lease for a test. */
   const join = async (): Promise<Membership> => {
     const member = await Membership.join(pool, facts)
-    await change('UPDATE process SET expires_ms = expires_ms + 600000 WHERE slot = $1', member)
+    const later = ['expires_ms', 'since_ms', 'ids_until_ms'].map(name => `${name} = ${name} + 600000`)
+    await change(`UPDATE process SET ${later.join(', ')} WHERE slot = $1`, member)
     return member
   }
   const endLease = (member: Membership): Promise<number> =>
     change('UPDATE process SET expires_ms = 0 WHERE slot = $1', member)
   /** A lease that was renewed all the time. */
   const makeOld = (member: Membership): Promise<number> =>
-    change('UPDATE process SET since_ms = since_ms - 15000 WHERE slot = $1', member)
+    change('UPDATE process SET since_ms = since_ms - 615000 WHERE slot = $1', member)
 
   const createAccount = async (): Promise<void> => {
     const operations = new PostgresOperations(pool, { slot: 1 })
