@@ -314,7 +314,11 @@ test('rows are chosen by their names, on a screen and on a phone', async () => {
         await page.getByRole('checkbox', { name: 'Select shop' }).check()
         await page.getByText('1 key chosen').waitFor()
         expect(await page.getByRole('status').filter({ hasText: '1 key chosen' }).getByRole('button').count()).toBe(0)
+        const rows = await page.locator('[data-row]').count()
+        await page.getByRole('checkbox', { name: 'Select all' }).check()
+        await page.getByText(`${rows} keys chosen`).waitFor()
         await page.getByRole('button', { name: 'Clear choice' }).click()
+        expect(await page.getByRole('checkbox', { name: 'Select all' }).isChecked()).toBe(false)
       },
     })
   }

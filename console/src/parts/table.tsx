@@ -4,7 +4,7 @@
 import type { LinkProps } from '@tanstack/react-router'
 import { Link, useNavigate } from '@tanstack/react-router'
 import type { ReactNode } from 'react'
-import { Fragment, useEffect, useRef, useState, useSyncExternalStore } from 'react'
+import { Fragment, useEffect, useId, useRef, useState, useSyncExternalStore } from 'react'
 import type { List } from '../api/reads.ts'
 import { usePreferences } from '../preferences.ts'
 import { tableWords } from '../words/en/table.ts'
@@ -110,7 +110,6 @@ function WideTable<Row>({
   onSelect,
   current,
 }: TableProps<Row>) {
-  const t = useWords(tableWords)
   const { density } = usePreferences()
   const body = useRef<HTMLTableSectionElement>(null)
   const { shown, hidden, toggle } = useColumns(name, columns)
@@ -119,7 +118,6 @@ function WideTable<Row>({
   const { from, to } = useRowWindow(body, rows.length, rowPx)
   const navigate = useNavigate()
   const extra = (onSelect === undefined ? 0 : 1) + 1
-  const isAllSelected = rows.length > 0 && rows.every(row => selected?.has(rowKey(row)))
   return (
     <div className="min-w-0 overflow-x-auto">
       <table aria-label={label} aria-rowcount={list.hasMore ? -1 : rows.length + 1} className="w-full">
@@ -127,13 +125,7 @@ function WideTable<Row>({
           <tr className="h-8 border-line border-b text-left text-muted text-xs" aria-rowindex={1}>
             {onSelect !== undefined && (
               <th scope="col" className="w-8">
-                <input
-                  type="checkbox"
-                  className="size-4 accent-accent align-middle"
-                  aria-label={t('selectAll')}
-                  checked={isAllSelected}
-                  onChange={() => onSelect(new Set(isAllSelected ? [] : rows.map(rowKey)))}
-                />
+                <SelectAllBox ids={rows.map(rowKey)} selected={selected} onSelect={onSelect} />
               </th>
             )}
             {shown.map(column => (
@@ -205,13 +197,40 @@ function WideTable<Row>({
   )
 }
 
-interface SelectBoxProps {
-  readonly id: string
-  readonly name: string
+interface BoxProps {
   readonly selected: ReadonlySet<string> | undefined
   readonly onSelect: (selected: ReadonlySet<string>) => void
   /** For fingers. */
   readonly isLarge?: boolean
+}
+
+const boxClass = (isLarge: boolean): string =>
+  `accent-accent align-middle ${isLarge ? 'm-1 size-6 shrink-0' : 'size-4'}`
+
+interface SelectAllBoxProps extends BoxProps {
+  readonly ids: readonly string[]
+  /** For a label beside it. */
+  readonly id?: string
+}
+
+function SelectAllBox({ ids, id, selected, onSelect, isLarge = false }: SelectAllBoxProps) {
+  const t = useWords(tableWords)
+  const isAllSelected = ids.length > 0 && ids.every(id => selected?.has(id))
+  return (
+    <input
+      type="checkbox"
+      className={boxClass(isLarge)}
+      id={id}
+      aria-label={t('selectAll')}
+      checked={isAllSelected}
+      onChange={() => onSelect(new Set(isAllSelected ? [] : ids))}
+    />
+  )
+}
+
+interface SelectBoxProps extends BoxProps {
+  readonly id: string
+  readonly name: string
 }
 
 function SelectBox({ id, name, selected, onSelect, isLarge = false }: SelectBoxProps) {
@@ -219,7 +238,7 @@ function SelectBox({ id, name, selected, onSelect, isLarge = false }: SelectBoxP
   return (
     <input
       type="checkbox"
-      className={`accent-accent align-middle ${isLarge ? 'm-1 size-6 shrink-0' : 'size-4'}`}
+      className={boxClass(isLarge)}
       aria-label={t('select', { name })}
       checked={selected?.has(id) ?? false}
       onChange={() => {
@@ -330,6 +349,8 @@ function PhoneRows<Row>({
   onSelect,
   current,
 }: TableProps<Row>) {
+  const t = useWords(tableWords)
+  const boxId = useId()
   const main = columns.filter(column => column.phone === 'main')
   const side = columns.filter(column => column.phone === 'side')
   const notes = columns.filter(column => column.phone === 'note')
@@ -337,7 +358,7 @@ function PhoneRows<Row>({
   const { rows } = list
   const { from, to } = useRowWindow(body, rows.length, PHONE_ROW_PX)
   const isPart = to - from < rows.length
-  return (
+  const rowsList = (
     <ul ref={body} aria-label={label} className="border-line border-t">
       {from > 0 && <li aria-hidden="true" style={{ height: from * PHONE_ROW_PX }} />}
       {rows.slice(from, to).map((row, index) => {
@@ -397,6 +418,18 @@ function PhoneRows<Row>({
       })}
       {to < rows.length && <li aria-hidden="true" style={{ height: (rows.length - to) * PHONE_ROW_PX }} />}
     </ul>
+  )
+  if (onSelect === undefined) return rowsList
+  return (
+    <>
+      <div className="flex items-center gap-1">
+        <SelectAllBox ids={rows.map(rowKey)} id={boxId} selected={selected} onSelect={onSelect} isLarge />
+        <label htmlFor={boxId} className="text-muted">
+          {t('selectAll')}
+        </label>
+      </div>
+      {rowsList}
+    </>
   )
 }
 
