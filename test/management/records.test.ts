@@ -126,7 +126,8 @@ describe('a search', () => {
 })
 
 describe('a search for a conversation', () => {
-  const since = (ms: number): string => new Date(Date.now() - ms).toISOString()
+  const nowMs = Date.now()
+  const since = (ms: number): string => new Date(nowMs - ms).toISOString()
   const key = (): string => `key=${textId('key', own.keyId)}`
 
   test('finds its turns of a key and a time, for staff and for members', async () => {
