@@ -2,13 +2,14 @@
 // long the commands take that need no gateway.
 
 import { join } from 'node:path'
+import { freePort } from '../../test/support/free-port.ts'
 import { plainCalls } from '../load/calls.ts'
 import type { Call } from '../load/connection.ts'
 import { Connection } from '../load/connection.ts'
 import { launch } from '../subjects/subject.ts'
 import type { WeirHome } from '../subjects/weir-home.ts'
 import type { Child } from '../system/workbench.ts'
-import { freePort, read, SUBJECT_CORE } from '../system/workbench.ts'
+import { read, SUBJECT_CORE } from '../system/workbench.ts'
 import { startPlainUpstream } from '../upstreams/upstream.ts'
 import { figure, median } from './figures.ts'
 import type { Measure } from './measure.ts'
@@ -25,7 +26,7 @@ export const measureStart: Measure = async measuring => {
   const times: number[] = []
   // The first start of a data folder also makes a key, and is not counted.
   for (let start = 0; start <= runs; start++) {
-    const port = await freePort()
+    const port = freePort()
     const startMs = performance.now()
     const child = launch('weir', { bench, home, upstream }, port)
     await firstAnswer(port, { child, call: call!, untilMs: startMs + MS_MAX })

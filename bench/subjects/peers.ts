@@ -4,9 +4,10 @@
 
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
+import { freePort } from '../../test/support/free-port.ts'
 import type { Manner } from '../load/calls.ts'
 import type { Child } from '../system/workbench.ts'
-import { freePort, read, SUBJECT_CORE, until } from '../system/workbench.ts'
+import { read, SUBJECT_CORE, until } from '../system/workbench.ts'
 import { signInToNewApi } from './new-api.ts'
 import type { Deeds, Setting, Subject } from './subject.ts'
 
@@ -238,10 +239,10 @@ export function versionOf({ peer, file }: FoundPeer): string {
 const READY_MS_MAX = 120_000
 
 export async function startPeer({ peer, file }: FoundPeer, { bench, upstream }: Setting): Promise<Subject> {
-  const port = await freePort()
+  const port = freePort()
   const folder = join(bench.folder, `${peer.name}-${port}`)
   mkdirSync(folder)
-  const otherPorts = [await freePort(), await freePort(), await freePort()] as const
+  const otherPorts = [freePort(), freePort(), freePort()] as const
   const place: Place = { file, folder, port, otherPorts, upstream: `http://127.0.0.1:${upstream.port}` }
   const config = peer.config?.(place)
   if (config !== undefined) writeFileSync(join(folder, config.name), config.text)

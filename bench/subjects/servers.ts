@@ -5,8 +5,9 @@ import { spawnSync } from 'node:child_process'
 import { chownSync, existsSync, mkdirSync, readdirSync } from 'node:fs'
 import { userInfo } from 'node:os'
 import { join } from 'node:path'
+import { freePort } from '../../test/support/free-port.ts'
 import type { Child, Workbench } from '../system/workbench.ts'
-import { freePort, LOAD_CORE, read, untilListening } from '../system/workbench.ts'
+import { LOAD_CORE, read, untilListening } from '../system/workbench.ts'
 
 const VERSIONS = '/usr/lib/postgresql'
 
@@ -41,7 +42,7 @@ export async function startPostgres(bench: Workbench): Promise<Server> {
   }
   const data = join(folder, 'data')
   read([...as, join(programs, 'initdb'), '-D', data, '-U', 'weir', '-A', 'trust', '--no-locale', '-E', 'UTF8'])
-  const port = await freePort()
+  const port = freePort()
   const settings = [
     `port=${port}`,
     `unix_socket_directories=${folder}`,
@@ -55,7 +56,7 @@ export async function startPostgres(bench: Workbench): Promise<Server> {
 }
 
 export async function startRedis(bench: Workbench): Promise<Server> {
-  const port = await freePort()
+  const port = freePort()
   const command = ['/usr/bin/redis-server', '--port', String(port), '--bind', '127.0.0.1', '--save', '']
   const child = bench.start({ name: 'redis', core: LOAD_CORE, command, env: {} })
   await untilListening(port, child)

@@ -2,11 +2,12 @@
 // programs the user brings, are in peers.ts.
 
 import { join } from 'node:path'
+import { freePort } from '../../test/support/free-port.ts'
 import type { Manner } from '../load/calls.ts'
 import { usualManner } from '../load/calls.ts'
 import { writeNginxConfig } from '../system/nginx.ts'
 import type { Child, Workbench } from '../system/workbench.ts'
-import { freePort, root, SUBJECT_CORE, untilListening } from '../system/workbench.ts'
+import { root, SUBJECT_CORE, untilListening } from '../system/workbench.ts'
 import type { Upstream } from '../upstreams/upstream.ts'
 import type { WeirHome } from './weir-home.ts'
 
@@ -52,7 +53,7 @@ export interface Setting {
 }
 
 export async function startSubject(name: SubjectName, setting: Setting): Promise<Subject> {
-  const port = await freePort()
+  const port = freePort()
   const child = launch(name, setting, port)
   await untilListening(port, child)
   const keys = name === 'weir' ? setting.home.keys : ['bench']

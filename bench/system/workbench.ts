@@ -146,19 +146,6 @@ export function read(command: readonly string[], env: Readonly<Record<string, st
   return (stdout.trim() || stderr).trim()
 }
 
-/** The kernel gives ports from 32,768 on to outgoing connections, so that one could be taken before the child listens. */
-const [FIRST_PORT, LAST_PORT] = [10_000, 32_000]
-
-export async function freePort(): Promise<number> {
-  for (;;) {
-    const port = FIRST_PORT + Math.floor(Math.random() * (LAST_PORT - FIRST_PORT))
-    try {
-      Bun.listen({ hostname: '127.0.0.1', port, socket: { data() {} } }).stop(true)
-      return port
-    } catch {} // in use
-  }
-}
-
 /** Waits for the port to take a connection, and opens exactly one that succeeds. */
 export const untilListening = (port: number, child: Child): Promise<void> =>
   until(() => canConnect(port), child, LISTEN_MS_MAX)

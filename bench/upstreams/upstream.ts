@@ -1,9 +1,10 @@
 // Starts an upstream on the load generator's core and asks it how many connections it has seen.
 
 import { join } from 'node:path'
+import { freePort } from '../../test/support/free-port.ts'
 import { writeNginxConfig } from '../system/nginx.ts'
 import type { Workbench } from '../system/workbench.ts'
-import { freePort, LOAD_CORE, root, untilListening } from '../system/workbench.ts'
+import { LOAD_CORE, root, untilListening } from '../system/workbench.ts'
 import { plainAnswer } from './answers.ts'
 
 export interface Upstream {
@@ -15,7 +16,7 @@ export interface Upstream {
 
 /** nginx with a fixed answer: the cheapest upstream there is. */
 export async function startPlainUpstream(bench: Workbench): Promise<Upstream> {
-  const port = await freePort()
+  const port = freePort()
   const config = writeNginxConfig(bench, {
     name: 'plain-upstream',
     http: `
@@ -39,7 +40,7 @@ export interface StreamShape {
 }
 
 export async function startStreamUpstream(bench: Workbench, { chunks, gapMs }: StreamShape): Promise<Upstream> {
-  const port = await freePort()
+  const port = freePort()
   const script = join(import.meta.dir, 'stream.ts')
   const command = [join(root, 'bin', 'weir-bun'), script, String(port), String(chunks), String(gapMs)]
   const child = bench.start({ name: 'stream-upstream', core: LOAD_CORE, command, env: {} })

@@ -9,7 +9,8 @@ import { requestOf } from '../../../bench/load/calls.ts'
 import type { WeirHome } from '../../../bench/subjects/weir-home.ts'
 import { makeWeirHome } from '../../../bench/subjects/weir-home.ts'
 import type { Child } from '../../../bench/system/workbench.ts'
-import { freePort, LOAD_CORE, root, SUBJECT_CORE, untilListening, Workbench } from '../../../bench/system/workbench.ts'
+import { LOAD_CORE, root, SUBJECT_CORE, untilListening, Workbench } from '../../../bench/system/workbench.ts'
+import { freePort } from '../../../test/support/free-port.ts'
 
 export const say = (line: string): void => void process.stdout.write(`${line}\n`)
 
@@ -54,7 +55,7 @@ export class House {
   }
 
   async #startUpstream(): Promise<number> {
-    const port = await freePort()
+    const port = freePort()
     const command = [join(root, 'bin', 'weir-bun'), join(import.meta.dir, 'upstream.ts'), String(port)]
     const child = this.bench.start({ name: 'upstream', core: LOAD_CORE, command, env: {} })
     await untilListening(port, child)
@@ -63,7 +64,7 @@ export class House {
 
   /** Beside the gateway, on its core: reads bodies and keeps nothing. */
   async drain(): Promise<number> {
-    const port = await freePort()
+    const port = freePort()
     const command = [join(root, 'bin', 'weir-bun'), join(import.meta.dir, 'drain.ts'), String(port)]
     const child = this.bench.start({ name: 'drain', core: SUBJECT_CORE, command, env: {} })
     await untilListening(port, child)
@@ -71,7 +72,7 @@ export class House {
   }
 
   async serve(env: Readonly<Record<string, string>> = {}): Promise<Serving> {
-    const port = await freePort()
+    const port = freePort()
     const at = { OPENAI_BASE_URL: `http://127.0.0.1:${this.#upstreamPort}/v1`, OPENAI_API_KEY: 'upstream' }
     const child = this.bench.start({
       name: 'weir',
