@@ -4,7 +4,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import type { Locator, Page } from 'playwright-core'
 import type { Visitor } from './support/browser.ts'
-import { openSite, untilTrue } from './support/browser.ts'
+import { intercept, openSite, untilTrue } from './support/browser.ts'
 
 let visitor: Visitor
 let close: () => Promise<void>
@@ -170,7 +170,7 @@ test.each([
   await visitor.visit('/live', {
     language,
     async act(page) {
-      await page.route('**/api/web/live*', route => route.fulfill({ contentType: 'text/event-stream', body }))
+      await intercept(page, '**/api/web/live*', route => route.fulfill({ contentType: 'text/event-stream', body }))
       await page.reload()
       const item = (name: string) => page.locator('main li').filter({ hasText: name })
       await item('full').waitFor()

@@ -6,7 +6,7 @@ import type { Browser, Page } from 'playwright-core'
 import type { Harness } from '../support/gateway.ts'
 import { chat, startHarness } from '../support/gateway.ts'
 import { goodPassword } from '../support/people.ts'
-import { openBrowser, openContext, untilReady } from './support/browser.ts'
+import { intercept, openBrowser, openContext, untilReady } from './support/browser.ts'
 import { Keyboard } from './support/keyboard.ts'
 
 let harness: Harness
@@ -85,11 +85,11 @@ test('the call is found by its id, with its bill', async () => {
 
 test('a search that stopped before it found anything says so, and goes on when it is asked to', async () => {
   let pages = 0
-  await page.route('**/api/web/records?*', async route => {
+  await intercept(page, '**/api/web/records?*', async route => {
     if (pages++ > 0) return await route.continue()
     await route.fulfill({ json: { data: [], next: 'rec_zzzzzzzzzz', limit: 100, endedEarly: true } })
   })
-  await page.route('**/api/web/records?*after=*', route =>
+  await intercept(page, '**/api/web/records?*after=*', route =>
     route.continue({
       url: route
         .request()
@@ -113,7 +113,7 @@ test('a session that ends while a form is half filled loses nothing', async () =
   // The browser forgets its cookie, and the gateway refuses the token. Only the save finds out: a read that found out first
   // could have the viewer signed in again while the save is under way, and the save would succeed by itself.
   await page.context().clearCookies()
-  await page.route('**/api/web/keys/*', route =>
+  await intercept(page, '**/api/web/keys/*', route =>
     route.request().method() === 'PATCH'
       ? route.fulfill({ status: 401, json: { error: { code: 'token_invalid', message: 'over' } } })
       : route.continue(),
@@ -150,7 +150,7 @@ test('two who edit the same key see the difference', async () => {
 })
 
 test('a gateway that goes away is said so, and its return is noticed', async () => {
-  await page.route(/\/(api|health)\//, route => route.abort())
+  await intercept(page, /\/(api|health)\//, route => route.abort())
   await keyboard.press('link', 'Records')
   await page.getByText('The gateway cannot be reached. What you see may be old.').waitFor()
   await page.unrouteAll()

@@ -9,7 +9,7 @@ import { totpCodeOf, totpStepAt } from '../../src/identity/totp.ts'
 import { chat } from '../support/gateway.ts'
 import { addPerson, goodPassword } from '../support/people.ts'
 import type { Visitor } from './support/browser.ts'
-import { openSite } from './support/browser.ts'
+import { intercept, openSite } from './support/browser.ts'
 import { Keyboard } from './support/keyboard.ts'
 import { pageAddresses } from './support/pages.ts'
 import type { SeededSite } from './support/seed.ts'
@@ -274,7 +274,7 @@ test('a page of an older build asks to be reloaded', async () => {
     as: 'support',
     axe: false,
     async act(page) {
-      await page.route('**/api/web/**', async route => {
+      await intercept(page, '**/api/web/**', async route => {
         const response = await route.fetch()
         await route.fulfill({ response, headers: { ...response.headers(), 'x-weir-build': 'another' } })
       })

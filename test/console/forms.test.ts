@@ -4,7 +4,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Locator, Page } from 'playwright-core'
 import type { Visitor } from './support/browser.ts'
-import { openSite, untilReady, untilTrue } from './support/browser.ts'
+import { intercept, openSite, untilReady, untilTrue } from './support/browser.ts'
 import { pageAddresses } from './support/pages.ts'
 import type { SeededSite } from './support/seed.ts'
 
@@ -22,7 +22,7 @@ const isFocused = (element: Locator): Promise<boolean> =>
 
 /** What the gateway is told to say against a request, in place of what it would say. */
 async function refuse(page: Page, path: string, param: string, message = 'It is wrong.'): Promise<void> {
-  await page.route(path, async route =>
+  await intercept(page, path, async route =>
     route.request().method() === 'GET'
       ? await route.continue()
       : await route.fulfill({ status: 400, json: { error: { code: 'field_invalid', message, param } } }),
@@ -214,7 +214,7 @@ test('warnings stay until they are closed, beside messages that go by themselves
     async act(page) {
       const dialog = page.locator('dialog[open]')
       const warnings = ['First warning.', 'Second warning.', 'Third warning.', 'Fourth warning.']
-      await page.route('**/api/web/limits', async route => {
+      await intercept(page, '**/api/web/limits', async route => {
         if (route.request().method() !== 'POST') return await route.continue()
         const answer = await route.fetch()
         await route.fulfill({ response: answer, json: { ...((await answer.json()) as object), warnings } })

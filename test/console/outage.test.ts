@@ -6,7 +6,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Page, Request } from 'playwright-core'
 import type { ConsoleBuild } from '../../scripts/build-console.ts'
-import { untilReady, Visitor } from './support/browser.ts'
+import { intercept, untilReady, Visitor } from './support/browser.ts'
 import type { Line } from './support/line.ts'
 import { openLine } from './support/line.ts'
 import { pageAddresses } from './support/pages.ts'
@@ -173,13 +173,13 @@ test('a part that cannot be loaded leaves the page and what is written there', a
     axe: false,
     failing: [/^net::ERR_FAILED/],
     async act(page) {
-      await page.route(`**/console/${fileOf('src/shell/palette.tsx')}`, route => route.abort())
+      await intercept(page, `**/console/${fileOf('src/shell/palette.tsx')}`, route => route.abort())
       await page.reload()
       await untilReady(page)
       const field = page.locator(FIELDS).first()
       await field.fill(WRITTEN)
       // The message goes as soon as the gateway is reached again.
-      await page.route('**/health/live', route => route.abort())
+      await intercept(page, '**/health/live', route => route.abort())
       await page.keyboard.press('ControlOrMeta+k')
       await page.getByText(AWAY.en).waitFor()
       expect(await field.inputValue()).toBe(WRITTEN)

@@ -4,7 +4,7 @@
 import { existsSync, mkdirSync, readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
-import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core'
+import type { Browser, BrowserContext, BrowserContextOptions, Page, Route } from 'playwright-core'
 import { chromium } from 'playwright-core'
 import { HUNG_MS } from '../../support/gateway.ts'
 import { signedIn } from '../../support/people.ts'
@@ -88,6 +88,21 @@ export async function untilTrue(page: Page, expression: string): Promise<void> {
     if (performance.now() > endMs) throw new Error(`still not true after ${READY_MS} ms: ${expression}`)
     await new Promise(resolve => setTimeout(resolve, 20))
   }
+}
+
+/**
+ * Answers requests of an open page in place of the gateway. `page.route` alone is too early: a page whose thread is busy can
+ * still send its next request past the browser's interception. So this waits until a request of the page was intercepted.
+ */
+export async function intercept(page: Page, url: string | RegExp, handler: (route: Route) => unknown): Promise<void> {
+  await page.route(url, handler)
+  const probe = '**/health/live?is-intercepted'
+  await page.route(probe, route => route.fulfill({ body: 'intercepted' }))
+  await untilTrue(
+    page,
+    `fetch('/health/live?is-intercepted').then(async answer => (await answer.text()) === 'intercepted')`,
+  )
+  await page.unroute(probe)
 }
 
 /** A browser for one site. Each person has a page of their own in each language, which all visits use. */
