@@ -182,3 +182,22 @@ test.each([
     },
   })
 })
+
+test('the live page can take the whole screen, and leaves it with the page', async () => {
+  await visitor.visit('/live', {
+    axe: false,
+    async act(page) {
+      const isFull = 'document.fullscreenElement === document.querySelector("main")'
+      await page.getByRole('button', { name: 'Full screen', exact: true }).click()
+      await untilTrue(page, isFull)
+      await page.getByRole('button', { name: 'Leave full screen' }).click()
+      await untilTrue(page, 'document.fullscreenElement === null')
+      await page.getByRole('button', { name: 'Full screen', exact: true }).click()
+      await untilTrue(page, isFull)
+      await page.evaluate(`weirTest.move('/records')`)
+      await untilTrue(page, 'document.fullscreenElement === null')
+      await page.getByRole('heading', { level: 1, name: 'Records' }).waitFor()
+      expect(await page.getByRole('navigation').first().isVisible()).toBe(true)
+    },
+  })
+})

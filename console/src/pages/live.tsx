@@ -1,6 +1,6 @@
 // The live page: calls under way by channel, and calls as they end.
 
-import { useMemo, useState } from 'react'
+import { useEffect, useMemo, useState, useSyncExternalStore } from 'react'
 import type { LiveCall } from '../api/live.ts'
 import { useLive } from '../api/live.ts'
 import type { List } from '../api/reads.ts'
@@ -54,6 +54,7 @@ export function LivePage() {
             <Icon name={isPaused ? 'play' : 'pause'} />
             {t(isPaused ? 'resume' : 'pause')}
           </button>
+          <FullScreenButton />
         </>
       }
     >
@@ -97,4 +98,28 @@ export function LivePage() {
       )}
     </Page>
   )
+}
+
+/** For a screen on a wall: the page without the menus around it. Some browsers, such as those of phones, cannot do it. */
+function FullScreenButton() {
+  const t = useWords(liveWords)
+  const isFull = useSyncExternalStore(watchFullScreen, () => document.fullscreenElement !== null)
+  useEffect(() => leaveFullScreen, [])
+  if (!document.fullscreenEnabled) return null
+  const toggle = (): void => (isFull ? leaveFullScreen() : void document.querySelector('main')?.requestFullscreen())
+  return (
+    <button type="button" className="button" onClick={toggle}>
+      <Icon name={isFull ? 'shrink' : 'enlarge'} />
+      {t(isFull ? 'leaveFullScreen' : 'fullScreen')}
+    </button>
+  )
+}
+
+function watchFullScreen(onChange: () => void): () => void {
+  document.addEventListener('fullscreenchange', onChange)
+  return () => document.removeEventListener('fullscreenchange', onChange)
+}
+
+function leaveFullScreen(): void {
+  if (document.fullscreenElement !== null) void document.exitFullscreen()
 }

@@ -77,7 +77,7 @@ export function Code({ text, label }: { readonly text: string; readonly label?: 
   return (
     <div className="relative rounded-lg border border-line bg-sunken">
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reachable with the keyboard */}
-      <section tabIndex={0} aria-label={label ?? t('code')} className="overflow-x-auto p-3 pr-10">
+      <section tabIndex={0} aria-label={label ?? t('code')} className="mr-10 overflow-x-auto py-3 pl-3">
         <pre className="font-mono text-xs leading-5">{text}</pre>
       </section>
       <span className="absolute top-1.5 right-1.5">

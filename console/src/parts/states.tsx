@@ -44,7 +44,7 @@ interface EmptyProps {
 /** Nothing is there yet: one sentence, one button, one command. */
 export function Empty({ title, children, action, command }: EmptyProps) {
   return (
-    <div className="flex max-w-xl flex-col items-start gap-3 py-8">
+    <div className="flex max-w-2xl flex-col items-start gap-3 py-8">
       <p className="text-base font-medium">{title}</p>
       {children !== undefined && <p className="text-muted">{children}</p>}
       {action}

@@ -10,6 +10,8 @@ export const liveWords = words('live', {
   paused: 'paused',
   pause: 'Pause',
   resume: 'Resume',
+  fullScreen: 'Full screen',
+  leaveFullScreen: 'Leave full screen',
   river: 'Active calls',
   riverNote: 'Calls of the gateway process that serves this page, by channel.',
   nothing: 'No active calls.',

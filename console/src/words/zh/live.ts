@@ -11,6 +11,8 @@ export const live: Chinese<typeof liveWords> = {
   paused: '已暂停',
   pause: '暂停',
   resume: '继续',
+  fullScreen: '全屏',
+  leaveFullScreen: '退出全屏',
   river: '进行中的调用',
   riverNote: '为本页提供服务的网关进程中的调用，按渠道显示。',
   nothing: '没有进行中的调用。',
