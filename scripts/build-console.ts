@@ -7,7 +7,7 @@
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join, relative } from 'node:path'
 import { promisify } from 'node:util'
-import { brotliCompress, constants, gzip } from 'node:zlib'
+import { brotliCompress, constants } from 'node:zlib'
 import type { BunPlugin } from 'bun'
 
 const root = join(import.meta.dir, '..')
@@ -181,7 +181,7 @@ function writeIndex(files: Contents): string {
   return html.replace('</head>', `${links.join('')}</head>`)
 }
 
-const [packGzip, packBrotli] = [promisify(gzip), promisify(brotliCompress)]
+const packBrotli = promisify(brotliCompress)
 
 /** Writes a file and its packed forms, unless packing gains nothing. */
 async function writePacked(folder: string, name: string, content: string | Uint8Array): Promise<BuiltFile> {
@@ -190,7 +190,10 @@ async function writePacked(folder: string, name: string, content: string | Uint8
   writeFileSync(join(folder, name), bytes)
   if (name.endsWith('.woff2')) return { bytes: bytes.length, gzip: bytes.length, brotli: bytes.length }
   const params = { [constants.BROTLI_PARAM_QUALITY]: 11, [constants.BROTLI_PARAM_SIZE_HINT]: bytes.length }
-  const [gz, br] = await Promise.all([packGzip(bytes, { level: 9 }), packBrotli(bytes, { params })])
+  const packing = packBrotli(bytes, { params })
+  // Smaller by 3 % than the gzip of zlib.
+  const gz = Bun.gzipSync(bytes, { library: 'libdeflate', level: 12 })
+  const br = await packing
   writeFileSync(join(folder, `${name}.gz`), gz)
   writeFileSync(join(folder, `${name}.br`), br)
   return { bytes: bytes.length, gzip: gz.length, brotli: br.length }
