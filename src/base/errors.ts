@@ -128,7 +128,7 @@ const rows = {
     409,
     'conflict',
     false,
-    'This reference was already used for another amount or account. Nothing was booked.',
+    'This reference was already used for another amount, account or call, or the call was already refunded. Nothing was booked.',
   ],
   version_stale: [412, 'conflict', false, 'This was changed after the version that If-Match names. Read it again.'],
   body_too_large: [413, 'too_large', false, 'The request body is too large.'],

@@ -76,6 +76,7 @@ const rules = {
   must_be_batch_or_code: 'give either "batch" or "code"',
   must_be_email: 'must be an email address such as name@example.com',
   must_have_no_controls: 'it must not contain control characters',
+  must_be_unicode: 'it must not contain half of a surrogate pair',
   must_be_amount: 'US dollars as text, such as "5" or "0.25": more than 0, at most 999999999, at most nine decimals',
   must_be_bound: 'US dollars as text, such as "5" or "0.25": not negative, at most 999999999, at most nine decimals',
   must_be_model: 'it must have the form <provider>/<model>',

@@ -19,11 +19,11 @@ import { isWhole } from './support/whole.ts'
 const texts = {
   // A formula, markup, joined and combined signs, widths of zero; an override and an embedding that are not ended.
   worst: `=1+1;<img src=x onerror=weirHacked=1>"'&amp;👩‍👧🏳️‍🌈e\u0301\u0335z\u200bw\u200c ab \u202Egnirts שלום عالم \u2067x`,
-  // It would end an isolation that a page has begun; and half of a sign.
-  unbound: '+cmd|A1\u2069half \ud83d \u202Eon שלום',
+  // It would end an isolation that a page has begun.
+  unbound: '+cmd|A1\u2069 \u202Eon שלום',
   longWord: 'W'.repeat(100),
   ownWord: 'Cancel',
-  control: 'a\u0000b\u0007c\u001b[31md\u009f',
+  control: 'a\u0000b\u0007c\u001b[31md\u009f half \ud83d',
   tooLong: 'ten thousand '.repeat(800).slice(0, 10_000),
 } as const
 type TextName = keyof typeof texts

@@ -42,6 +42,18 @@ const works = async (key: string): Promise<number> =>
 const refusals = (answer: readonly ApiAnswer[]) => answer.map(({ status, error }) => [status, error.code])
 
 describe('an account', () => {
+  test('may have amounts of more than nine digits', async () => {
+    const id = await make({ name: 'Ocean' })
+    for (const reference of ['first', 'second'])
+      expect((await owner('POST', `web/accounts/${id}/top-ups`, { amount: '999999999', reference })).status).toBe(201)
+    const changed = await owner('PATCH', `web/accounts/${id}`, { creditLimit: '999999999' })
+    expect([changed.status, changed.body.available]).toEqual([200, '2999999997.00'])
+    const shown = { status: 200, body: { balance: '1999999998.00' } }
+    expect(await owner('GET', `web/accounts/${id}`)).toMatchObject(shown)
+    expect((await owner('GET', 'web/accounts?use=true')).status).toBe(200)
+    expect((await owner('GET', `web/statistics/overview?account=${id}`)).status).toBe(200)
+  })
+
   test('is created and shown with its balance and settings', async () => {
     const id = await make({ name: 'Pond', creditLimit: '2.5', tier: 'free', allows: ['openai/*'] })
     const { body, headers } = await owner('GET', `web/accounts/${id}`)

@@ -277,6 +277,19 @@ describe('a posting', () => {
     expect([foreign.status, foreign.error.code]).toEqual([409, 'state_unfit'])
   })
 
+  test('refunds with the reference of another call are refused', async () => {
+    const { id, key } = await account()
+    const [first, second] = [await call(key), await call(key)]
+    const refund = (paid: string): Promise<ApiAnswer> =>
+      ask('POST', `web/accounts/${id}/refunds`, { call: paid, reference: `ticket of ${id}` })
+    expect((await refund(first)).status).toBe(201)
+    const other = await refund(second)
+    expect([other.status, other.error.code]).toEqual([409, 'posted_before'])
+    expect((await refund(first)).body.repeated).toBe(true)
+    expect((await ask('POST', `web/accounts/${id}/refunds`, { call: second })).status).toBe(201)
+    expect(await balanceOf(key)).toBe('10.00')
+  })
+
   const amounts = ['-1', '0', '0.00', '1e3', '1.0123456789', 'five', '', ' 1', '1000000000', '0x10', '１', 5, null, [1]]
   test.each(amounts)('of %j is refused, and the error names the field', async amount => {
     const { id, key } = await account('1')

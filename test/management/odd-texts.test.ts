@@ -88,6 +88,8 @@ describe('an odd text', () => {
       for (const field of textsIn(body)) {
         const answer = await owner(endpoint.method, path, withText(body, field, text), fromNewAddress())
         expectWhole(name, [field, text.slice(0, 40)], answer)
+        // The databases could not store it: what was hashed and compared would not be what is read.
+        if (!text.isWellFormed()) expect([name, field, answer.status]).toEqual([name, field, 400])
       }
     }
   })

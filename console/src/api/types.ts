@@ -458,6 +458,7 @@ export type Hint = {
     | 'must_be_batch_or_code'
     | 'must_be_email'
     | 'must_have_no_controls'
+    | 'must_be_unicode'
     | 'must_be_amount'
     | 'must_be_bound'
     | 'must_be_model'

@@ -2,6 +2,7 @@
 
 import type * as z from 'zod'
 import { Refusal } from '../../base/errors.ts'
+import { pathOfBrokenText } from '../../base/text/broken-text.ts'
 import { nearestName } from '../../base/text/nearest-name.ts'
 import { issueText } from '../web/issue-text.ts'
 import { ConfigFileError } from './config-file-error.ts'
@@ -49,6 +50,9 @@ export function readConfigFile(text: string, name: string): ConfigFile {
   const document = parseYaml(text, name)
   const problemAt = (path: readonly PropertyKey[], problem: string): string =>
     `${name}:${document.lineOf(path)}: ${path.length === 0 ? '' : `${pathText(path)}: `}${problem}`
+  const broken = pathOfBrokenText(document.value)
+  if (broken !== undefined)
+    throw new ConfigFileError([problemAt(broken, 'it must not contain half of a surrogate pair.')])
   // An empty file is a file without any list.
   const { success, data, error } = fileSchema.safeParse(document.value ?? {})
   if (!success)

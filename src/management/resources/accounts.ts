@@ -12,12 +12,12 @@ import { KEYS_COUNTED_MAX } from '../../store/queries/use.ts'
 import type { ManagementParts } from '../management-parts.ts'
 import { rightsWarnings } from '../services/rule-check.ts'
 import type { WebEndpoint } from './endpoint.ts'
-import { endpoint, idOf, listOf, listQuery, managedBy, time, usd, version } from './endpoint.ts'
+import { endpoint, idOf, listOf, listQuery, managedBy, time, version } from './endpoint.ts'
 import { label, modelPatterns, tierName, yesNo } from './fields.ts'
 import { checkGivenId, givenId, idTaken } from './given-id.ts'
 import { shownWarnings, warnings } from './hint-schema.ts'
 import { buildListQuery, listAnswer, requireDone, requireFound, resourceUnknown, tierUnknown } from './list-queries.ts'
-import { boundUsd } from './money-input.ts'
+import { boundUsd, money } from './money-input.ts'
 import { shownUse, useFields, usesOf, withUse } from './use-fields.ts'
 
 const accountType = z.enum(['personal', 'team'])
@@ -40,10 +40,10 @@ export const Account = z
     name: z.string(),
     type: accountType,
     kind,
-    balance: usd,
-    held: usd,
-    creditLimit: usd,
-    available: usd.nullable().meta({ description: 'What calls may still spend; null for a postpaid account' }),
+    balance: money,
+    held: money,
+    creditLimit: money,
+    available: money.nullable().meta({ description: 'What calls may still spend; null for a postpaid account' }),
     keepsBodies: z.boolean(),
     tier: z.string().nullable(),
     allows: modelPatterns,

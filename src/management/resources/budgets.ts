@@ -11,19 +11,19 @@ import type { BudgetDetails } from '../../store/queries/accounts.ts'
 import type { ManagementParts } from '../management-parts.ts'
 import { periodEnd } from '../services/budget-period.ts'
 import type { ManagementRequest, WebEndpoint } from './endpoint.ts'
-import { endpoint, idOf, noContent, time, usd, version } from './endpoint.ts'
+import { endpoint, idOf, noContent, time, version } from './endpoint.ts'
 import { requireDone, requireFound, resourceUnknown } from './list-queries.ts'
-import { boundUsd } from './money-input.ts'
+import { boundUsd, money } from './money-input.ts'
 
 export const budgetSpan = z.enum(['total', 'day', 'month'])
 
 export const Budget = z
   .object({
     span: budgetSpan,
-    cap: usd,
-    spent: usd,
-    held: usd,
-    left: usd,
+    cap: money,
+    spent: money,
+    held: money,
+    left: money,
     ends: time.nullable().meta({ description: 'The end of the current day or month (UTC); null for a total budget' }),
     version,
   })

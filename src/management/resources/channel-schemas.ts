@@ -59,12 +59,11 @@ export const times = z.strictObject({
 
 /** Further settings of channels that are stored in the database. A bulk change may contain them, too. */
 export const shared = { headers, parameters, times }
-/** No single surrogates either: PostgreSQL could not store them. */
 export const name = z
   .string()
   .min(1)
   .max(bounds.channelNameCharsMax)
-  .refine(text => !/[\p{Cc}\p{Cs}]/u.test(text), must('must_have_no_controls'))
+  .refine(text => !/\p{Cc}/u.test(text), must('must_have_no_controls'))
 export const baseUrl = z.string().min(1).max(bounds.baseUrlCharsMax).nullable()
 /** Can be written but is never returned. */
 export const credential = z.string().min(1).max(bounds.credentialCharsMax).meta({ writeOnly: true })

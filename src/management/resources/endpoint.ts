@@ -117,7 +117,7 @@ export const listOf = <T extends Schema>(item: T) =>
     limit: z.number().meta({ description: 'The largest number of rows per page.' }),
   })
 
-/** Money is US dollars as decimal text: 12.5 */
+/** Money in a request: US dollars as decimal text, such as 12.5. In answers it has no bound: see `money`. */
 export const usd = z
   .string()
   .regex(/^-?\d{1,9}(\.\d{1,9})?$/)

@@ -3,8 +3,9 @@
 
 import * as z from 'zod'
 import { timelineStages } from '../../store/records/call-times.ts'
-import { time, usd } from './endpoint.ts'
+import { time } from './endpoint.ts'
 import { tokenFields } from './fields.ts'
+import { money } from './money-input.ts'
 
 const ms = z.number()
 
@@ -25,8 +26,8 @@ export const ShortRecord = z
     outcome: z.string(),
     streamed: z.boolean(),
     ...tokenFields,
-    cost: usd,
-    shortfall: usd,
+    cost: money,
+    shortfall: money,
     firstContentMs: ms.nullable().meta({ description: 'From the arrival of the request to the first content' }),
     durationMs: ms.meta({ description: 'From the arrival of the request until its record was made' }),
     endUser: z.string().nullable(),
@@ -103,7 +104,7 @@ const Routing = z
 const Transfer = z
   .object({
     kind: z.string(),
-    amount: usd,
+    amount: money,
     made: time,
     reference: z.string().nullable(),
     author: z.string().nullable(),
@@ -114,7 +115,7 @@ export const WholeRecord = ShortRecord.extend({
   requestedModel: z.string().nullable(),
   rule: z.string(),
   usageSource: z.string(),
-  held: usd,
+  held: money,
   priceVersion: z.number().nullable(),
   lines: z.array(RecordLine),
   timeline: z.array(TimelineSpan).meta({

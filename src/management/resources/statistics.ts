@@ -27,9 +27,10 @@ import type { ManagementParts } from '../management-parts.ts'
 import { daysOfZone } from '../services/zone-days.ts'
 import { must } from '../web/issue-text.ts'
 import type { WebEndpoint } from './endpoint.ts'
-import { endpoint, idOf, time, timeInput, usd } from './endpoint.ts'
+import { endpoint, idOf, time, timeInput } from './endpoint.ts'
 import { tokenFields } from './fields.ts'
 import { resourceUnknown } from './list-queries.ts'
+import { money } from './money-input.ts'
 
 const ROWS_MAX = 100
 const SPLIT_GROUPS_MAX = 10
@@ -80,12 +81,12 @@ export const figures = {
   errors: z.number(),
   streamed: z.number(),
   ...tokenFields,
-  cost: usd,
-  shortfall: usd,
-  refunded: usd,
-  cacheSavings: usd,
-  providerCost: usd.nullable().meta({ description: 'Null for members' }),
-  margin: usd.nullable().meta({ description: 'Null for members' }),
+  cost: money,
+  shortfall: money,
+  refunded: money,
+  cacheSavings: money,
+  providerCost: money.nullable().meta({ description: 'Null for members' }),
+  margin: money.nullable().meta({ description: 'Null for members' }),
   firstContentMs: percentiles,
   durationMs: percentiles,
 }
@@ -96,7 +97,7 @@ const topFigures = {
   errors: z.number(),
   inputTokens: z.number(),
   outputTokens: z.number(),
-  cost: usd,
+  cost: money,
 }
 
 export const SeriesPoint = z.object({ at: time, ...figures }).meta({ id: 'SeriesPoint' })
@@ -107,7 +108,7 @@ const GroupPoint = z
     errors: z.number(),
     inputTokens: z.number().nullable(),
     outputTokens: z.number().nullable(),
-    cost: usd.nullable(),
+    cost: money.nullable(),
   })
   .meta({ id: 'GroupPoint', description: 'Outcomes have no tokens and no cost' })
 const SeriesGroup = z

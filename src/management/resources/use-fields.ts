@@ -6,8 +6,9 @@ import type { QueryResult } from '../../store/queries/queries.ts'
 import type { UseQueries, UseView } from '../../store/queries/use.ts'
 import { USE_DAYS } from '../../store/queries/use.ts'
 import type { ManagementParts } from '../management-parts.ts'
-import { time, usd } from './endpoint.ts'
+import { time } from './endpoint.ts'
 import { yesNo } from './fields.ts'
+import { money } from './money-input.ts'
 
 /** It needs the statistics, so a list has it only on request: commands that run without a gateway do without. */
 export const withUse = yesNo.optional().meta({ description: 'Also show how each of them is used' })
@@ -16,7 +17,7 @@ export const useFields = {
   lastUsed: time.nullable().meta({
     description: 'When its last call began: exact to a minute, after two days to an hour, after 92 days to a day',
   }),
-  spent30d: usd.meta({
+  spent30d: money.meta({
     description: `What was charged, without refunds, today and on the ${USE_DAYS - 1} days before`,
   }),
 }

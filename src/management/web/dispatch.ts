@@ -6,8 +6,9 @@ import { Refusal, refusal } from '../../base/errors.ts'
 import type { Place, RequestPart } from '../../base/hint-sentences.ts'
 import type { Hint, Must } from '../../base/hints.ts'
 import { hintOf, hintOfValue } from '../../base/hints.ts'
+import { pathOfBrokenText } from '../../base/text/broken-text.ts'
 import type { ScanBounds } from '../../base/text/json-bytes.ts'
-import { scanObject } from '../../base/text/json-bytes.ts'
+import { hasLoneSurrogate, scanObject } from '../../base/text/json-bytes.ts'
 import { nearestName } from '../../base/text/nearest-name.ts'
 import { bodyRules } from '../../http/server/body-rules.ts'
 import type { Actor } from '../actor.ts'
@@ -182,6 +183,7 @@ async function bodyOf(endpoint: WebEndpoint, ask: WebRequest, actor: Actor): Pro
   }
   const isObject = typeof json === 'object' && json !== null && !Array.isArray(json)
   if (!isObject) throw new Refusal('body_not_object', 'management')
+  if (hasLoneSurrogate(bytes)) throw brokenText(pathOfBrokenText(json) ?? [])
   const body = read(endpoint.body as z.ZodType, json, 'body')
   for (const [field, least] of Object.entries(endpoint.reserved ?? {})) {
     const isAllowed = least === 'operator' ? actor === operator : isAtLeast(actor.role, least)
@@ -189,6 +191,12 @@ async function bodyOf(endpoint: WebEndpoint, ask: WebRequest, actor: Actor): Pro
     throw new Refusal('role_too_low', field, { param: field, hint: hintOf('only_for', { role: least, name: field }) })
   }
   return body
+}
+
+function brokenText(path: readonly PropertyKey[]): Refusal {
+  const name = path.join('.')
+  const must: Must = ['invalid', { must: hintOf('must_be_unicode') }]
+  return refusal('field_invalid', hintOfValue({ part: 'body', name }, must), name === '' ? undefined : name)
 }
 
 function read(schema: z.ZodType | undefined, value: unknown, part: RequestPart): unknown {

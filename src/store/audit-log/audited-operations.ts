@@ -76,7 +76,8 @@ const insert = query(
 
 function* append(row: Omit<AuditRow, 'seq'>): Steps<void> {
   const last = yield* findLast.get()
-  const whole: AuditRow = { seq: Number(last?.seq ?? 0n) + 1, ...row }
+  // The hash must be that of the stored text, and half of a surrogate pair cannot be stored.
+  const whole: AuditRow = { seq: Number(last?.seq ?? 0n) + 1, ...row, target: row.target.toWellFormed() }
   const { seq, madeMs, actor, address, request, action, target, accountId, changes } = whole
   const hash = auditHash(last?.hash ?? NO_HASH, whole)
   yield* insert.run(seq, madeMs, actor, address, request, action, target, accountId, changes, hash)

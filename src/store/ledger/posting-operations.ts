@@ -35,7 +35,7 @@ export interface PostingOperations {
     }
     result:
       | { done: 'posted'; amount: MoneyText; balance: MoneyText }
-      /** There is such a posting already; `same` tells whether account, amount and reference are the same too. */
+      /** There is such a posting already; `same` tells whether call, account, amount and reference are the same too. */
       | { done: 'exists'; same: boolean; ref: number; amount: MoneyText; balance: MoneyText }
       | { done: 'account_unknown' | 'balance_too_low' | 'balance_too_high' }
       | { done: 'call_not_charged' | 'more_than_charged' }
@@ -58,6 +58,8 @@ interface ExistingPosting extends Charge {
 }
 
 interface NewPosting {
+  /** The call, of a refund: its identity. Undefined for a posting that only its reference identifies. */
+  readonly call: number | undefined
   readonly accountId: number
   readonly amount: bigint
   readonly reference: string | null
@@ -67,12 +69,13 @@ interface NewPosting {
 /** The result of a posting that exists already. */
 function repeatedPosting(
   existing: ExistingPosting,
-  { accountId, amount, reference, balance }: NewPosting,
+  { call, accountId, amount, reference, balance }: NewPosting,
 ): PostingResult {
   const isCredit = Number(existing.credit) === accountId
   const moved = isCredit ? existing.amount : -existing.amount
   const isOwn = isCredit || Number(existing.debit) === accountId
-  const same = isOwn && moved === amount && existing.reference === reference
+  const isSameCall = call === undefined || call === Number(existing.ref)
+  const same = isOwn && isSameCall && moved === amount && existing.reference === reference
   return { done: 'exists', same, ref: Number(existing.ref), amount: `${moved}`, balance: `${balance}` }
 }
 
@@ -93,7 +96,8 @@ export const postingOperations: StepsOf<PostingOperations> = {
     const existing =
       (yield* findOne.get(ref, kind)) ?? (reference === null ? undefined : yield* findReference.get(kind, reference))
     if (existing !== undefined) {
-      return repeatedPosting(existing, { accountId, amount, reference, balance: account.balance })
+      const call = kind === 'refund' ? ref : undefined
+      return repeatedPosting(existing, { call, accountId, amount, reference, balance: account.balance })
     }
     if (account.kind === 'prepaid' && account.available + amount < 0n) return { done: 'balance_too_low' }
     const operatorId = counterparts[kind]

@@ -36,7 +36,7 @@ export const errors: Chinese<typeof errorWords> & Readonly<Record<string, string
   state_unfit: '当前状态不允许此操作。',
   managed_by_file: '此内容由网关的配置文件管理，请在文件中更改。',
   last_owner: '必须至少有一位所有者。请先将其他人设为所有者。',
-  posted_before: '此凭证号已用于其他金额或账户，未作任何记账。',
+  posted_before: '此凭证号已用于其他金额、账户或调用，或该调用已退款。未作任何记账。',
   version_stale: '此内容已被更改，请重新读取。',
   request_too_large: '请求过大。',
   content_type_unsupported: '不支持此内容类型。',

@@ -48,6 +48,7 @@ export const hints: Readonly<Record<HintCode, string>> = {
   must_be_batch_or_code: '请填写“batch”或“code”之一',
   must_be_email: '须为电子邮箱地址，例如 name@example.com',
   must_have_no_controls: '不得包含控制字符',
+  must_be_unicode: '不得包含半个代理对',
   must_be_amount: '须为以文本表示的美元金额，例如 "5" 或 "0.25"：大于 0，最大 999999999，最多九位小数',
   must_be_bound: '须为以文本表示的美元金额，例如 "5" 或 "0.25"：不得为负，最大 999999999，最多九位小数',
   must_be_model: '格式须为 <供应商>/<模型>',
