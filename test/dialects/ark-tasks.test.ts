@@ -241,6 +241,21 @@ describe('P22: a task does not end by a poll that returns', () => {
   })
 })
 
+describe('a result is not shown before it is paid for', () => {
+  const content = { video_url: 'https://videos.invalid/free.mp4' }
+  test.each(['completed', 'running', 'queued'])('with the state %s', async status => {
+    const key = await harness.key()
+    const id = await createTask(harness, key)
+    harness.upstream.plan(says({ id, status, content, usage: { completion_tokens: 5_000, total_tokens: 5_000 } }))
+    harness.advance(1_500)
+    const shown = await get(key, id)
+    expect([shown.status, shown.json.id]).toEqual([200, id])
+    expect(JSON.stringify([shown.json, (await ask(harness, key, 'GET')).json])).not.toContain('free.mp4')
+    expect((await states(key, id, 3)).at(-1)).toBe('succeeded')
+    expect(await spent(key)).toBe('0.050000 held 0.00')
+  })
+})
+
 describe('access to tasks', () => {
   test('of another account is a 404, and lists are empty', async () => {
     const [alice, bob] = [await harness.key(), await harness.key()]

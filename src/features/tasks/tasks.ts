@@ -12,7 +12,7 @@ import type { UpstreamQuery, UpstreamQueryAnswer } from '../../pipeline/attempt/
 import { UpstreamQueryFailed } from '../../pipeline/attempt/upstream-query.ts'
 import type { Caller } from '../../pipeline/exchange.ts'
 import type { RunCall } from '../../pipeline/pipeline.ts'
-import { isTaskId, tasks as protocol, taskStates } from '../../protocols/ark-passthrough/tasks.ts'
+import { isTaskId, tasks as protocol, readTask, taskStates } from '../../protocols/ark-passthrough/tasks.ts'
 import { invalid } from '../../protocols/request/checks.ts'
 import type { Catalogue } from '../../upstreams/catalogue.ts'
 import type { Task } from '../../vault/tasks.ts'
@@ -174,12 +174,17 @@ function callerOf({ caller }: TaskApiRequest): Caller {
   return caller
 }
 
-/** The upstream's last answer. A result is not shown before it is paid for. */
+/** The upstream's last answer. A result is not shown before it is paid for, whatever state the upstream gives it. */
 function visibleBody(task: Task): string {
   const { status, dueMs, body } = task
-  const isUnsettled = dueMs !== null && isTaskOver(status)
-  if (body !== undefined && !isUnsettled) return body.toString()
-  return taskJson(task, isUnsettled ? 'running' : status)
+  const isPaid = dueMs === null
+  if (body !== undefined && (isPaid || isUnfinished(body))) return body.toString()
+  return taskJson(task, !isPaid && isTaskOver(status) ? 'running' : status)
+}
+
+function isUnfinished(body: Buffer): boolean {
+  const report = readTask(body)
+  return report?.state !== undefined && !isTaskOver(report.state) && !report.hasResult
 }
 
 function filterOf(ask: TaskApiRequest) {

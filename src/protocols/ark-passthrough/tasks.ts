@@ -176,6 +176,8 @@ export type TaskState = (typeof taskStates)[number]
 export interface TaskReport {
   /** Undefined for an unknown state: the task may still succeed. */
   readonly state: TaskState | undefined
+  /** The answer contains a result, such as the address of a video. */
+  readonly hasResult: boolean
   readonly usage: UsageReport | undefined
   /** Usage computed from the length and resolution of the video. */
   readonly estimate: Usage
@@ -186,12 +188,13 @@ export interface TaskReport {
 export function readTask(body: Buffer): TaskReport | undefined {
   const json = parseAnswerObject(body)
   if (json === undefined || typeof json.status !== 'string') return undefined
-  const { status, usage, resolution, service_tier: tier } = json
+  const { status, content, usage, resolution, service_tier: tier } = json
   const frames = countFrames(json)
   const seconds = Math.ceil(frames / FRAMES_PER_SECOND)
   const area = typeof resolution === 'string' ? findArea(resolution) : DEFAULT_AREA
   return {
     state: taskStates.find(state => state === status.toLowerCase()),
+    hasResult: typeof content === 'string' || (isObject(content) && Object.keys(content).length > 0),
     usage: readVideoUsage(usage, readSeconds(json.duration)),
     estimate: { input: 0, output: countTokens(area.usual, frames), seconds },
     serviceClass: typeof tier === 'string' ? tier : undefined,
