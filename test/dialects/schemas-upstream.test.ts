@@ -21,15 +21,26 @@ interface Sent {
   readonly body: Json
 }
 
-async function send(upstream: Dialect, fields: object): Promise<Sent> {
-  const answer = await fetch(`${harness.url}/v1/chat/completions`, {
+const messages = [{ role: 'user', content: 'Hello' }]
+
+const send = (upstream: Dialect, fields: object): Promise<Sent> =>
+  post('/v1/chat/completions', { model: modelOf(upstream), messages, ...fields })
+
+const sendGemini = (upstream: Dialect, fields: object): Promise<Sent> =>
+  post(`/v1beta/models/${modelOf(upstream)}:generateContent`, {
+    contents: [{ role: 'user', parts: [{ text: 'Hello' }] }],
+    ...fields,
+  })
+
+async function post(path: string, body: object): Promise<Sent> {
+  const answer = await fetch(harness.url + path, {
     method: 'POST',
     headers: { 'authorization': `Bearer ${key}`, 'content-type': 'application/json' },
-    body: JSON.stringify({ model: modelOf(upstream), messages: [{ role: 'user', content: 'Hello' }], ...fields }),
+    body: JSON.stringify(body),
   })
   await answer.text()
-  const body = harness.upstream.requests.at(-1)!.json() as Json
-  return { status: answer.status, losses: answer.headers.get('x-weir-loss'), body }
+  const sent = harness.upstream.requests.at(-1)!.json() as Json
+  return { status: answer.status, losses: answer.headers.get('x-weir-loss'), body: sent }
 }
 
 const formatOf = (schema: Json) => ({ response_format: { type: 'json_schema', json_schema: { name: 'a', schema } } })
@@ -112,4 +123,26 @@ test('a limit that does not bind the model of Google is a loss, if the caller wa
   expect((await send('gemini', strictTool(limited))).losses).toBe('tools.schema')
   const loose = { tools: [{ type: 'function', function: { name: 'f', parameters: limited } }] }
   expect((await send('gemini', loose)).losses).toBeNull()
+})
+
+const others = ['openai-chat', 'openai-responses', 'anthropic-messages', 'ark'] as const
+
+test.each(others)("a list of integers in Google's form reaches %s as integers", async upstream => {
+  const google = { type: 'INTEGER', format: 'enum', enum: ['101', '201', '301'] }
+  const parameters = { type: 'OBJECT', properties: { level: google }, required: ['level'] }
+  const written = '"level":{"type":"integer","enum":[101,201,301]}'
+  const tool = await sendGemini(upstream, { tools: [{ functionDeclarations: [{ name: 'f', parameters }] }] })
+  expect([tool.status, tool.losses, JSON.stringify(tool.body.tools)]).toEqual([
+    200,
+    null,
+    expect.stringContaining(written),
+  ])
+  const format = await sendGemini(upstream, {
+    generationConfig: { responseMimeType: 'application/json', responseSchema: parameters },
+  })
+  expect([format.status, format.losses, JSON.stringify(format.body)]).toEqual([
+    200,
+    null,
+    expect.stringContaining(written),
+  ])
 })

@@ -41,6 +41,13 @@ describe('a schema is converted:', () => {
     ['a list with an item', { type: 'array', items: text, minItems: 1 }, { type: 'array', items: text, minItems: 1 }],
     ['a list of anything', { type: 'array', items: {} }, { type: 'array' }],
     ['values of several types', { type: ['string', 'null'], enum: ['a', null] }, { enum: ['a', null] }],
+    ['values of which some fit the type', { type: 'string', enum: ['a', null] }, { enum: ['a', null] }],
+    ['values that the type excludes', { type: 'integer', enum: ['1'] }, { type: 'integer', enum: ['1'] }],
+    [
+      'a value that all types exclude',
+      { type: ['null', 'integer'], const: 'a' },
+      { type: ['null', 'integer'], const: 'a' },
+    ],
     ['values of one type', { type: 'integer', enum: [1, 2] }, { type: 'integer', enum: [1, 2] }],
     [
       'a reference',

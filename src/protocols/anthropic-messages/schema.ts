@@ -198,7 +198,10 @@ class SchemaConversion {
     return { $ref: schema.$ref }
   }
 
-  /** True if the schema lists all values. The type is dropped if it does not fit them, as a list of types never does. */
+  /**
+   * True if the schema lists all values. The type is dropped if it fits only some of them, and a list of types always.
+   * A type that fits none stays: without it the model could answer what the caller's schema excludes.
+   */
   #convertValues(step: Step): boolean {
     const { schema, type, written } = step
     let hasValues = false
@@ -208,7 +211,7 @@ class SchemaConversion {
       const isSupported = Array.isArray(values) && values.length > 0 && values.every(isPrimitive)
       this.#keepIf(isSupported, name, step)
       hasValues ||= isSupported
-      if (isSupported && !values.every(value => isOfType(value, type))) delete written.type
+      if (isSupported && !isTypeKept(values, type)) delete written.type
     }
     return hasValues
   }
@@ -280,6 +283,12 @@ const hasType = (type: unknown, name: string): boolean => (Array.isArray(type) ?
 const isEmpty = (value: unknown): boolean => value === undefined || (isObject(value) && Object.keys(value).length === 0)
 
 const isPrimitive = (value: unknown): boolean => value === null || typeof value !== 'object'
+
+function isTypeKept(values: readonly unknown[], type: unknown): boolean {
+  if (Array.isArray(type)) return !values.some(value => type.some(name => isOfType(value, name)))
+  const fittingCount = values.filter(value => isOfType(value, type)).length
+  return fittingCount === values.length || fittingCount === 0
+}
 
 function isOfType(value: unknown, type: unknown): boolean {
   if (type === undefined) return true

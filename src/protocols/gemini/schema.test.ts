@@ -1,9 +1,9 @@
-// Tests how schemas are written in the subset that Google accepts.
+// Tests how schemas are written in the subset that Google accepts, and how Google's own form is read.
 
 import { expect, test } from 'bun:test'
 import { z } from 'zod'
 import type { Json } from '../request/json-type.ts'
-import { toGoogleSchema } from './schema.ts'
+import { fromOpenApiSchema, toGoogleSchema } from './schema.ts'
 
 const objectOf = (properties: Json): Json => ({ type: 'object', properties })
 
@@ -25,6 +25,7 @@ test.each<readonly [string, Json, Json]>([
   ],
   ['a constant', { type: 'string', const: 'a', $comment: 'c' }, { type: 'string', enum: ['a'] }],
   ['null as a constant', { const: null }, { type: 'null' }],
+  ['numbers', { type: 'integer', enum: [101, 201] }, { type: 'integer', enum: [101, 201] }],
   ['both booleans', { enum: [true, false] }, { type: 'boolean' }],
   [
     'values or null',
@@ -78,4 +79,25 @@ test.each<readonly [string, Json, Json]>([
   ],
 ])('%s does not bind the model', (_name, schema, expected) => {
   expect(toGoogleSchema(schema)).toEqual({ schema: expected, isWeaker: true })
+})
+
+test.each<readonly [string, Json, Json]>([
+  ['integers', { type: 'INTEGER', format: 'enum', enum: ['101', '-2'] }, { type: 'integer', enum: [101, -2] }],
+  ['numbers', { enum: ['0.5', '1e3'], type: 'NUMBER' }, { type: 'number', enum: [0.5, 1000] }],
+  ['booleans', { type: 'BOOLEAN', enum: ['true', 'false'] }, { type: 'boolean', enum: [true, false] }],
+  [
+    'integers or null',
+    { type: 'INTEGER', nullable: true, enum: ['1'] },
+    { type: ['integer', 'null'], enum: [1, null] },
+  ],
+  [
+    'integers in a list',
+    { type: 'ARRAY', items: { type: 'INTEGER', enum: ['1'] } },
+    { type: 'array', items: { type: 'integer', enum: [1] } },
+  ],
+  ['texts that look like numbers', { type: 'STRING', enum: ['1', 'true'] }, { type: 'string', enum: ['1', 'true'] }],
+  ['texts of no type', { enum: ['1'] }, { enum: ['1'] }],
+  ['texts that are no integers', { type: 'INTEGER', enum: ['one', ''] }, { type: 'integer', enum: ['one', ''] }],
+])('listed values get the type that the schema has: %s', (_name, schema, expected) => {
+  expect(fromOpenApiSchema(schema)).toEqual(expected)
 })

@@ -61,6 +61,7 @@ function readOpenApi(schema: Json): Schema {
   }
   const order = schema.propertyOrdering ?? schema.property_ordering
   if (Array.isArray(order) && isObject(read.properties)) read.properties = sortProperties(read.properties, order)
+  if (Array.isArray(read.enum)) read.enum = read.enum.map(value => readListedValue(value, asList(read.type)))
   if (schema.nullable === true) allowNull(read)
   return read
 }
@@ -70,6 +71,17 @@ function readType(read: Schema, value: unknown): void {
   const known = types.filter(type => type !== 'type_unspecified')
   if (known.length > 0) read.type = known.length === 1 ? known[0] : known
 }
+
+/** Google's form lists texts only, whatever the type of the values is. */
+function readListedValue(value: unknown, types: readonly unknown[]): unknown {
+  if (typeof value !== 'string' || types.includes('string')) return value
+  if (types.includes('boolean') && (value === 'true' || value === 'false')) return value === 'true'
+  const isNumber = types.includes('number') ? NUMBER.test(value) : types.includes('integer') && INTEGER.test(value)
+  return isNumber ? Number(value) : value
+}
+
+const INTEGER = /^-?\d+$/
+const NUMBER = /^-?\d+(\.\d+)?(e[+-]?\d+)?$/i
 
 function allowNull(read: Schema): void {
   if (read.type !== undefined) read.type = [...new Set([...asList(read.type), 'null'])]
