@@ -7,12 +7,14 @@
  * - `prompt_cache_breakpoint`: on parts of a message, so also texts in a list; and the request's `prompt_cache_options`
  * - `prompt_cache_key`, `user`, `verbosity`: fields of the request
  * - `refusal`: a field of the model's messages
+ * - `strict`: holds the model to the schema of a function or of the answer
  */
 export const CHAT_FIELDS = [
   'custom_tools',
   'prompt_cache_breakpoint',
   'prompt_cache_key',
   'refusal',
+  'strict',
   'user',
   'verbosity',
 ] as const

@@ -50,6 +50,15 @@ afterAll(async () => {
 
 type Json = Record<string, unknown>
 
+const closed = { type: 'object', properties: { a: { type: 'string' } }, required: ['a'], additionalProperties: false }
+const strictCall = (model: string): Json => ({
+  model,
+  max_tokens: 10,
+  messages: [{ role: 'user', content: 'hi' }],
+  tools: [{ name: 'f', input_schema: closed, strict: true }],
+  output_config: { format: { type: 'json_schema', schema: closed } },
+})
+
 async function ask(path: string, body: Json): Promise<{ status: number; losses: string; sent: Json; answer: Json }> {
   const headers = { 'authorization': `Bearer ${key}`, 'content-type': 'application/json' }
   const response = await fetch(harness.url + path, { method: 'POST', headers, body: JSON.stringify(body) })
@@ -114,6 +123,19 @@ describe('a chat provider that declares nothing gets', () => {
     expect(answer.output).toMatchObject([{ type: 'custom_tool_call', name: 'apply', input: 'x' }])
   })
 
+  test('no `strict`, unless a caller of OpenAI asks for it', async () => {
+    const held = await ask('/v1/messages', strictCall('brook/echo'))
+    expect(held.sent).toMatchObject({
+      tools: [{ function: { name: 'f', parameters: closed } }],
+      response_format: { type: 'json_schema', json_schema: { schema: closed } },
+    })
+    expect(JSON.stringify(held.sent)).not.toContain('strict')
+    expect(held.losses).toBe('tools.strict, response_format.schema')
+    const tools = [{ type: 'function', name: 'f', parameters: closed, strict: true }]
+    const own = await ask('/v1/responses', { model: 'brook/echo', input: 'hi', tools })
+    expect([own.sent.tools, own.losses]).toMatchObject([[{ function: { strict: true } }], ''])
+  })
+
   test('at most four stop sequences', async () => {
     const { sent, losses } = await ask('/v1/messages', {
       model: 'brook/echo',
@@ -160,6 +182,12 @@ test('a chat provider that declares all fields gets them', async () => {
   const { sent, losses } = await ask('/v1/responses', codexCall('moor/echo'))
   expect(sent).toMatchObject({ tools: [{ type: 'custom' }], verbosity: 'low', prompt_cache_key: 'k' })
   expect([marked.losses, losses]).toEqual(['', ''])
+  const held = await ask('/v1/messages', strictCall('moor/echo'))
+  expect(held.sent).toMatchObject({
+    tools: [{ function: { strict: true } }],
+    response_format: { json_schema: { strict: true } },
+  })
+  expect(held.losses).toBe('')
 })
 
 describe('a chat call for another dialect may have', () => {
@@ -188,15 +216,19 @@ test('the shipped files declare what their vendors document', () => {
     .map(name => parseProvider(readFileSync(join(shipped, name), 'utf8'), name))
     .filter(({ can }) => can.chatFields.join() !== 'user')
     .map(({ id, can }) => [id, can.chatFields.join(' ')])
-  const all = 'custom_tools prompt_cache_breakpoint prompt_cache_key refusal user verbosity'
+  const all = 'custom_tools prompt_cache_breakpoint prompt_cache_key refusal strict user verbosity'
   expect(Object.fromEntries(declared) as object).toEqual({
     azure: all,
     deepinfra: 'prompt_cache_key user',
     fireworks: 'prompt_cache_key user',
+    lmstudio: 'strict user',
     // Refuses every field that it does not know, also `user`.
-    mistral: 'prompt_cache_key',
+    mistral: 'prompt_cache_key strict',
     moonshot: 'prompt_cache_key user',
     openai: all,
+    // Has `strict`, but then finds no endpoint for a model whose hosts do not have it.
     openrouter: 'user verbosity',
+    sglang: 'strict user',
+    vllm: 'strict user',
   })
 })

@@ -1,7 +1,7 @@
 // Schemas of answers and of strict tools reach the upstream in the form that it accepts, and a schema that it cannot hold
 // the model to is asked for in another way. What does not bind the model is reported.
 
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Json } from '../../src/protocols/request/json-type.ts'
 import type { Harness } from '../support/gateway.ts'
 import type { Dialect } from './upstreams.ts'
@@ -31,6 +31,9 @@ const sendGemini = (upstream: Dialect, fields: object): Promise<Sent> =>
     contents: [{ role: 'user', parts: [{ text: 'Hello' }] }],
     ...fields,
   })
+
+const sendMessages = (upstream: Dialect, fields: object): Promise<Sent> =>
+  post('/v1/messages', { model: modelOf(upstream), max_tokens: 99, messages, ...fields })
 
 async function post(path: string, body: object): Promise<Sent> {
   const answer = await fetch(harness.url + path, {
@@ -145,4 +148,78 @@ test.each(others)("a list of integers in Google's form reaches %s as integers", 
     null,
     expect.stringContaining(written),
   ])
+})
+
+/** What the body says about the schema of the answer and about the first function, in the dialects of OpenAI. */
+function readSchemas({ text, response_format, tools }: Json): Json {
+  const format = (text as Json | undefined)?.format ?? (response_format as Json | undefined)?.json_schema
+  const tool = (tools as readonly Json[] | undefined)?.[0]
+  const { schema, strict } = (format ?? {}) as Json
+  const { parameters, strict: isStrictTool } = ((tool?.function ?? tool) as Json | undefined) ?? {}
+  return { schema, strict, parameters, isStrictTool }
+}
+
+const openaiDialects = [
+  ['openai-chat', undefined],
+  ['openai-responses', false],
+  ['ark', undefined],
+] as const
+
+describe.each(openaiDialects)('a model of %s', (upstream, notStrict) => {
+  const full = objectOf({ a: text, b: { type: ['integer', 'null'] } })
+  const open = { type: 'object', properties: { a: text }, required: ['a'] }
+  const optional = { ...full, required: ['a'] }
+  const pattern = { ...objectOf({ a: text, b: { type: 'string', minLength: 1 } }) }
+  const formatCall = (schema: Json) => ({ output_config: { format: { type: 'json_schema', schema } } })
+  const toolCall = (schema: Json) => ({ tools: [{ name: 'f', input_schema: schema, strict: true }] })
+
+  test.each<readonly [string, Json, Json]>([
+    ['that fits', full, full],
+    ['with objects that can be closed', open, objectOf({ a: text })],
+  ])('is held to a schema of Anthropic %s', async (_name, schema, expected) => {
+    const format = await sendMessages(upstream, formatCall(schema))
+    expect([format.status, format.losses, readSchemas(format.body)]).toMatchObject([
+      200,
+      null,
+      { schema: expected, strict: true },
+    ])
+    const tool = await sendMessages(upstream, toolCall(schema))
+    expect([tool.status, tool.losses, readSchemas(tool.body)]).toMatchObject([
+      200,
+      null,
+      { parameters: expected, isStrictTool: true },
+    ])
+  })
+
+  test.each<readonly [string, Json]>([
+    ['an optional property', optional],
+    ['a limit that OpenAI refuses', pattern],
+    ['an open map', map],
+  ])('is not asked to be strict with %s, which is reported', async (_name, schema) => {
+    const format = await sendMessages(upstream, formatCall(schema))
+    expect([format.status, format.losses]).toEqual([200, 'response_format.schema'])
+    expect(readSchemas(format.body)).toMatchObject({ schema, strict: notStrict })
+    const tool = await sendMessages(upstream, toolCall(schema))
+    expect([tool.status, tool.losses]).toEqual([200, 'tools.strict'])
+    expect(readSchemas(tool.body)).toMatchObject({ parameters: schema, isStrictTool: notStrict })
+  })
+
+  test("is held to a schema in Google's form", async () => {
+    const responseSchema = { type: 'OBJECT', properties: { a: { type: 'STRING' } }, required: ['a'] }
+    const config = { responseMimeType: 'application/json', responseSchema }
+    const { losses, body } = await sendGemini(upstream, { generationConfig: config })
+    expect([losses, readSchemas(body)]).toMatchObject([null, { schema: objectOf({ a: text }), strict: true }])
+    const loose = { ...config, responseSchema: { ...responseSchema, required: [] } }
+    expect((await sendGemini(upstream, { generationConfig: loose })).losses).toBe('response_format.schema')
+  })
+
+  test('gets what a caller of OpenAI sends', async () => {
+    const path = upstream === 'openai-responses' ? '/v1/chat/completions' : '/v1/responses'
+    const fields =
+      upstream === 'openai-responses'
+        ? { messages, ...strictTool(optional) }
+        : { input: 'Hello', tools: [{ type: 'function', name: 'f', parameters: optional, strict: true }] }
+    const { losses, body } = await post(path, { model: modelOf(upstream), ...fields })
+    expect([losses, readSchemas(body)]).toMatchObject([null, { parameters: optional, isStrictTool: true }])
+  })
 })

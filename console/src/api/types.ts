@@ -1453,6 +1453,7 @@ export type ProviderDefinition = {
       | 'prompt_cache_breakpoint'
       | 'prompt_cache_key'
       | 'refusal'
+      | 'strict'
       | 'user'
       | 'verbosity'
     )[]
@@ -1509,6 +1510,7 @@ export type ProviderDefinitionChange = {
       | 'prompt_cache_breakpoint'
       | 'prompt_cache_key'
       | 'refusal'
+      | 'strict'
       | 'user'
       | 'verbosity'
     )[]

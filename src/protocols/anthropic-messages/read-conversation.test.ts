@@ -231,8 +231,8 @@ describe('settings are read', () => {
   test('for format, sampling, stops, cache and service class', () => {
     const schema = { type: 'object' }
     const format = { type: 'json_schema', schema }
-    expect(read({ output_config: { format } }).format).toEqual({ kind: 'schema', schema })
-    expect(read({ output_format: format }).format).toEqual({ kind: 'schema', schema })
+    expect(read({ output_config: { format } }).format).toEqual({ kind: 'schema', schema, strict: true })
+    expect(read({ output_format: format }).format).toEqual({ kind: 'schema', schema, strict: true })
     const fields = { temperature: 0, top_p: 0.5, top_k: 3, stop_sequences: ['x'], metadata: { user_id: 'u' } }
     const more = { service_tier: 'standard_only', cache_control: { type: 'ephemeral' }, stream: true }
     const { settings } = read({ ...fields, ...more })

@@ -79,7 +79,7 @@ function readFormat(json: Json, unread: tables.LostFields): OutputFormat | undef
     throw invalid(path, 'must be of the type json_schema, with a schema')
   }
   unread.addLost(format, tables.formatFields, path)
-  return { kind: 'schema', schema: format.schema }
+  return { kind: 'schema', schema: format.schema, strict: true }
 }
 
 function readReasoning(json: Json, unread: tables.LostFields): ReasoningOptions | undefined {

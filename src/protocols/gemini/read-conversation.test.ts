@@ -279,11 +279,11 @@ describe('settings are read:', () => {
     [{ responseMimeType: 'application/json' }, { kind: 'json' }],
     [
       { response_mime_type: 'application/json', response_schema: { type: 'STRING' } },
-      { kind: 'schema', schema: { type: 'string' } },
+      { kind: 'schema', schema: { type: 'string' }, strict: true },
     ],
     [
       { responseMimeType: 'application/json', responseJsonSchema: { type: 'object' } },
-      { kind: 'schema', schema: { type: 'object' } },
+      { kind: 'schema', schema: { type: 'object' }, strict: true },
     ],
   ]
   test.each(formats)('format %j', (fields, format) => {

@@ -94,7 +94,7 @@ function readFormat(config: Json, unread: Set<string>): OutputFormat | undefined
   }
   if (schema === undefined) return { kind: 'json' }
   if (!isObject(schema)) throw invalid(`${CONFIG}.responseJsonSchema`, 'must be a JSON schema')
-  return { kind: 'schema', schema }
+  return { kind: 'schema', schema, strict: true }
 }
 
 /** Other dialects answer in text only, so all other modalities are lost. */

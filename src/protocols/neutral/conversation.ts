@@ -14,6 +14,8 @@ export interface Conversation {
   /** False: the model may call only one tool at a time. */
   readonly parallelCalls?: boolean
   readonly format?: OutputFormat
+  /** The caller follows OpenAI's rules for strict schemas. Absent: the rules of its own dialect, which are others. */
+  readonly schemaRules?: 'openai'
   readonly reasoning?: ReasoningOptions
   readonly settings: GenerationSettings
   /** Paths of request fields that no other dialect can carry. Each one is a loss. */
@@ -127,6 +129,7 @@ export interface FunctionTool extends Cacheable {
   readonly description?: string
   /** The JSON Schema of the arguments. Absent: the tool has no arguments. */
   readonly schema?: Readonly<Record<string, unknown>>
+  /** The model is held to the schema. */
   readonly strict?: boolean
 }
 
@@ -175,6 +178,7 @@ export type OutputFormat =
       readonly name?: string
       readonly description?: string
       readonly schema: Readonly<Record<string, unknown>>
+      /** The model is held to the schema. */
       readonly strict?: boolean
     }
 

@@ -41,6 +41,7 @@ export function readConversation(call: Call, { dialect }: ChatFlavour): Conversa
     ...(toolChoice && { toolChoice }),
     ...(parallelCalls !== undefined && { parallelCalls }),
     ...(format && { format }),
+    schemaRules: 'openai',
     ...(reasoning && { reasoning }),
     settings,
     lostFields: [...unread],

@@ -464,10 +464,13 @@ describe('settings', () => {
   test('request a schema, or describe it in a message', () => {
     const schema = { type: 'object', properties: { a: {} } }
     const format = { kind: 'schema', name: 'a b', schema, strict: true } as const
-    expect(write({ format }).body.response_format).toEqual({
+    expect(write({ format, schemaRules: 'openai' }).body.response_format).toEqual({
       type: 'json_schema',
       json_schema: { name: 'a_b', schema, strict: true },
     })
+    const weaker = write({ format })
+    expect(weaker.body.response_format).toEqual({ type: 'json_schema', json_schema: { name: 'a_b', schema } })
+    expect(weaker.losses).toEqual(['response_format.schema'])
     const withoutSchema = write({ format }, { traits: { schema: false } })
     expect(withoutSchema.body.response_format).toEqual({ type: 'json_object' })
     expect(withoutSchema.body.messages[0]).toMatchObject({ role: 'system' })

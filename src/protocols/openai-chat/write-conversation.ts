@@ -17,14 +17,16 @@ import { ChatToolNames } from './tool-names.ts'
 import { writeMessages } from './write-messages.ts'
 import type { ChatWriteContext } from './write-parts.ts'
 import { acceptsBreakpoints, acceptsField } from './write-parts.ts'
-import { writeTools } from './write-tools.ts'
+import type { ChatToolWriteContext } from './write-tools.ts'
+import { writeSchema, writeTools } from './write-tools.ts'
 
 export function writeConversation(
   conversation: Conversation,
   target: ConversationTarget,
   flavour: ChatFlavour,
 ): string {
-  const writing = { flavour, target, names: new ChatToolNames(conversation.tools, target.notes) }
+  const { schemaRules } = conversation
+  const writing = { flavour, target, schemaRules, names: new ChatToolNames(conversation.tools, target.notes) }
   const tools = writeTools(conversation.tools, conversation.toolChoice, writing)
   if (tools.tools === undefined && conversation.toolChoice?.mode === 'required') target.notes.losses.add('tool_choice')
   const { format, turns } = writeFormat(conversation, writing)
@@ -45,14 +47,16 @@ const SCHEMA_NAME = 'answer'
 /** A model without support for schemas gets the schema in a system message. */
 function writeFormat(
   conversation: Conversation,
-  { target }: ChatWriteContext,
+  writing: ChatToolWriteContext,
 ): { format?: object; turns: readonly ConversationMessage[] } {
   const { format, messages, tools } = conversation
   if (format === undefined) return { turns: messages }
   if (format.kind === 'json') return { format: { type: 'json_object' }, turns: messages }
-  const { traits, notes } = target
+  const { traits, notes } = writing.target
   if (traits.schema !== false && (traits.schemaWithTools !== false || tools.length === 0)) {
-    const { name, description, schema, strict } = format
+    const { name, description } = format
+    const { schema, strict, isWeaker } = writeSchema(format, writing, false)
+    if (isWeaker) notes.losses.add('response_format.schema')
     const wrapper = { name: schemaName(name), description, schema, strict }
     return { format: { type: 'json_schema', json_schema: wrapper }, turns: messages }
   }

@@ -13,8 +13,12 @@ export interface ChatWriteContext {
   readonly target: ConversationTarget
 }
 
-/** Whether a translated request may have the field. Every flavour has `user`; the others are OpenAI's additions. */
+/**
+ * Whether a translated request may have the field. Every flavour has `user`; the others are OpenAI's additions. `strict`
+ * is one as well, which Ark has in its own dialect.
+ */
 export function acceptsField({ flavour, target }: ChatWriteContext, field: ChatField): boolean {
+  if (field === 'strict' && !flavour.hasOpenaiAdditions) return true
   const accepted = target.chatFields ?? defaultChatFields
   return accepted.includes(field) && (field === 'user' || flavour.hasOpenaiAdditions)
 }

@@ -1,6 +1,8 @@
 // Writes the tools of a neutral conversation, and which of them the model may call.
 
-import type { CustomTool, SearchTool, Tool, ToolChoice } from '../neutral/conversation.ts'
+import type { Conversation, CustomTool, FunctionTool, SearchTool, Tool, ToolChoice } from '../neutral/conversation.ts'
+import type { SentSchema, WantedSchema } from './strict-schema.ts'
+import { writeStrictness } from './strict-schema.ts'
 import type { ChatToolNames } from './tool-names.ts'
 import type { ChatWriteContext } from './write-parts.ts'
 import { acceptsField } from './write-parts.ts'
@@ -29,19 +31,22 @@ export function writeTools(
 
 export interface ChatToolWriteContext extends ChatWriteContext {
   readonly names: ChatToolNames
+  readonly schemaRules: Conversation['schemaRules']
+}
+
+/** The schema of a function or of the answer, as strict as the upstream can be asked to be. */
+export function writeSchema(wanted: WantedSchema, writing: ChatToolWriteContext, isFunction: boolean): SentSchema {
+  const { schemaRules } = writing
+  return writeStrictness(wanted, { schemaRules, knowsStrict: acceptsField(writing, 'strict'), isFunction })
 }
 
 function writeTool(tool: Tool, writing: ChatToolWriteContext): object[] {
-  const { flavour, target, names } = writing
+  const { flavour, target } = writing
   // Chat has cache breakpoints only on parts of messages, which come after the tools.
   if (tool.kind !== 'native' && tool.cache !== undefined) target.notes.losses.add('cache_control')
   switch (tool.kind) {
-    case 'function': {
-      const { description, schema, strict } = tool
-      const name = names.write(tool.name)
-      const definition = { name, description, parameters: schema, strict }
-      return [{ type: 'function', function: definition }]
-    }
+    case 'function':
+      return [{ type: 'function', function: writeFunction(tool, writing) }]
     case 'custom':
       return [acceptsField(writing, 'custom_tools') ? writeCustom(tool, writing) : wrapCustom(tool, writing)]
     case 'search':
@@ -51,6 +56,14 @@ function writeTool(tool: Tool, writing: ChatToolWriteContext): object[] {
       target.notes.losses.add(tool.what)
       return []
   }
+}
+
+function writeFunction({ name, description, schema, strict }: FunctionTool, writing: ChatToolWriteContext): object {
+  const definition = { name: writing.names.write(name), description }
+  if (schema === undefined) return { ...definition, strict }
+  const written = writeSchema({ schema, strict }, writing, true)
+  if (written.isWeaker) writing.target.notes.losses.add('tools.strict')
+  return { ...definition, parameters: written.schema, strict: written.strict }
 }
 
 function writeCustom({ name, description, grammar }: CustomTool, writing: ChatToolWriteContext): object {

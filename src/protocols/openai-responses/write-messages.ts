@@ -3,6 +3,7 @@
 import type {
   CacheBreakpoint,
   CallPart,
+  Conversation,
   ConversationMessage,
   ConversationPart,
   MediaPart,
@@ -21,6 +22,7 @@ export interface ResponsesWriteContext {
   readonly flavour: ResponsesFlavour
   readonly target: ConversationTarget
   readonly names: ResponsesToolNames
+  readonly schemaRules: Conversation['schemaRules']
 }
 
 export function writeMessages(turns: readonly ConversationMessage[], writing: ResponsesWriteContext): readonly Json[] {

@@ -1,6 +1,7 @@
 // Writes tools, the choice of tools, and the format of the answer.
 
 import type { Conversation, FunctionTool, OutputFormat, SearchTool, Tool, ToolChoice } from '../neutral/conversation.ts'
+import { writeStrictness } from '../openai-chat/strict-schema.ts'
 import type { Json } from '../request/json-type.ts'
 import type { ResponsesWriteContext } from './write-messages.ts'
 
@@ -35,7 +36,7 @@ function writeTool(tool: Tool, writing: ResponsesWriteContext): Json | undefined
   if (tool.kind !== 'native' && tool.cache !== undefined) losses.add('cache')
   switch (tool.kind) {
     case 'function':
-      return writeFunction(tool, names.write(tool.name))
+      return writeFunction(tool, writing)
     case 'search':
       return writeSearch(tool, writing)
     case 'native':
@@ -53,19 +54,22 @@ function writeTool(tool: Tool, writing: ResponsesWriteContext): Json | undefined
       target.notes.wrapped ??= new Set()
       target.notes.wrapped.add(name)
       const schema = { type: 'object', properties: { input: { type: 'string' } }, required: ['input'] }
-      return writeFunction({ kind: 'function', name, schema, ...described }, name)
+      return { type: 'function', name, ...described, parameters: schema, strict: false }
     }
   }
 }
 
 /** In this dialect a function is strict by default. */
-function writeFunction({ description, schema, strict }: FunctionTool, name: string): Json {
+function writeFunction(tool: FunctionTool, { names, target, schemaRules }: ResponsesWriteContext): Json {
+  const { name, description, schema = emptySchema, strict } = tool
+  const written = writeStrictness({ schema, strict }, { schemaRules, knowsStrict: true, isFunction: true })
+  if (written.isWeaker) target.notes.losses.add('tools.strict')
   return {
     type: 'function',
-    name,
+    name: names.write(name),
     ...(description !== undefined && { description }),
-    parameters: schema ?? emptySchema,
-    strict: strict ?? false,
+    parameters: written.schema,
+    strict: written.strict ?? false,
   }
 }
 
@@ -102,18 +106,32 @@ function writeChoice({ mode, names }: ToolChoice, tools: readonly Tool[], writin
 }
 
 /** Uses the JSON mode if the model has no support for schemas. */
-export function writeFormat(format: OutputFormat, { target }: ResponsesWriteContext, hasTools: boolean): Json {
+export function writeFormat(
+  format: OutputFormat,
+  { target, schemaRules }: ResponsesWriteContext,
+  hasTools: boolean,
+): Json {
   if (format.kind === 'json') return { type: 'json_object' }
   const { traits, notes } = target
   if (traits.schema === false || (traits.schemaWithTools === false && hasTools)) {
     notes.losses.add('format.schema')
     return { type: 'json_object' }
   }
+  const {
+    schema,
+    strict = false,
+    isWeaker,
+  } = writeStrictness(format, {
+    schemaRules,
+    knowsStrict: true,
+    isFunction: false,
+  })
+  if (isWeaker) notes.losses.add('response_format.schema')
   return {
     type: 'json_schema',
     name: format.name?.replace(/[^a-zA-Z0-9_-]/g, '_').slice(0, 64) || 'answer',
     ...(format.description !== undefined && { description: format.description }),
-    schema: format.schema,
-    strict: format.strict ?? false,
+    schema,
+    strict,
   }
 }
