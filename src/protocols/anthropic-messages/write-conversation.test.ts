@@ -130,12 +130,13 @@ describe('tools', () => {
       messages: [hi, model(call('1', 'a.b'))],
     })
     const names = (body.tools as { name: string }[]).map(({ name }) => name)
-    expect(names).toEqual(['a_b_3'])
+    expect(names).toEqual(['a_b_2', 'a_b', 'a_b_3', 'x'.repeat(120)])
     expect(body.tool_choice).toEqual({ type: 'tool', name: 'a_b_3' })
     expect((body.messages[1]!.content as Json[])[0]!.name).toBe('a_b_2')
     expect([...notes.renamed]).toEqual([
       ['a_b_2', 'a.b'],
       ['a_b_3', 'a:b'],
+      ['x'.repeat(120), 'x'.repeat(200)],
     ])
   })
 
@@ -165,6 +166,12 @@ describe('tools', () => {
     const { body } = write({ tools, toolChoice: { mode: 'required', names: ['f', 'h'] } })
     expect((body.tools as Json[]).map(({ name }) => name)).toEqual(['f', 'h'])
     expect(body.tool_choice).toEqual({ type: 'any' })
+    const one = { mode: 'required', names: ['f'] } as const
+    const unforced = write({ tools, toolChoice: one }, { traits: { forcedTool: false } }).body
+    expect([(unforced.tools as Json[]).map(({ name }) => name), unforced.tool_choice]).toEqual([
+      ['f'],
+      { type: 'auto' },
+    ])
   })
 
   test('cannot be forced if the model does not support that, which is a loss', () => {

@@ -1,5 +1,6 @@
 // Writes tools for an upstream of this dialect, under names that the upstream accepts.
 
+import { findOnlyNames } from '../neutral/allowed-tools.ts'
 import type {
   CacheBreakpoint,
   Conversation,
@@ -79,7 +80,9 @@ export function writeTools(
 ): WrittenAnthropicTools {
   const { names, schema, called } = options
   const { toolChoice } = conversation
-  const allowedNames = toolChoice?.names && new Set(toolChoice.names)
+  // A tool for the answer is one that the model may call instead, so that no single tool can be forced.
+  const traits = schema === undefined ? target.traits : { ...target.traits, forcedTool: false }
+  const allowedNames = findOnlyNames(toolChoice, traits)
   const allowed = conversation.tools.filter(tool => allowedNames === undefined || isNamed(tool, allowedNames))
   const tools = allowed.flatMap(tool => writeTool(tool, target, names))
   if (schema !== undefined) {

@@ -295,7 +295,7 @@ describe('tools', () => {
       write({ tools: functions, toolChoice }, { traits })
     expect(chosen({ mode: 'none' }).body.tool_choice).toBe('none')
     expect(chosen({ mode: 'required', names: ['f'] }).body).toMatchObject({
-      tools: [{ function: { name: 'f' } }],
+      tools: [{ function: { name: 'f' } }, {}, {}, {}],
       tool_choice: { type: 'function', function: { name: 'f' } },
     })
     expect(chosen({ mode: 'required', names: ['free'] }).body.tool_choice).toEqual({

@@ -1,5 +1,6 @@
 // Writes the tools of a neutral conversation, and which of them the model may call.
 
+import { findOnlyNames } from '../neutral/allowed-tools.ts'
 import type { Conversation, CustomTool, FunctionTool, SearchTool, Tool, ToolChoice } from '../neutral/conversation.ts'
 import type { SentSchema, WantedSchema } from './strict-schema.ts'
 import { writeStrictness } from './strict-schema.ts'
@@ -13,13 +14,13 @@ export interface WrittenChatTools {
   readonly web_search_options?: object
 }
 
-/** If only some tools are allowed, the others are left out: not every upstream has lists of allowed tools. */
+/** If several tools are allowed, the others are left out: not every upstream has lists of allowed tools. */
 export function writeTools(
   tools: readonly Tool[],
   choice: ToolChoice | undefined,
   writing: ChatToolWriteContext,
 ): WrittenChatTools {
-  const allowed = choice?.names === undefined ? undefined : new Set(choice.names)
+  const allowed = findOnlyNames(choice, writing.target.traits)
   const offered = tools.filter(tool => allowed === undefined || !('name' in tool) || allowed.has(tool.name))
   const written = offered.flatMap(tool => writeTool(tool, writing))
   const search = tools.find(tool => tool.kind === 'search')

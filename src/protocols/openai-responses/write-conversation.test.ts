@@ -305,6 +305,13 @@ describe('thinking', () => {
 })
 
 describe('the Ark dialect', () => {
+  test('declares all tools if one of them is forced', () => {
+    const tools = ['f', 'g'].map(name => ({ kind: 'function', name }) as const)
+    const forced = conversationOf({ tools, toolChoice: { mode: 'required', names: ['g'] } })
+    const { json } = write(forced, {}, 'ark-responses')
+    expect(json).toMatchObject({ tools: [{ name: 'f' }, { name: 'g' }], tool_choice: { type: 'function', name: 'g' } })
+  })
+
   test('has its own fields and values', () => {
     const { json, losses, notes } = write(
       conversationOf({

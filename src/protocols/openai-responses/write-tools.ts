@@ -1,5 +1,6 @@
 // Writes tools, the choice of tools, and the format of the answer.
 
+import { findOnlyNames } from '../neutral/allowed-tools.ts'
 import type { Conversation, FunctionTool, OutputFormat, SearchTool, Tool, ToolChoice } from '../neutral/conversation.ts'
 import { writeStrictness } from '../openai-chat/strict-schema.ts'
 import type { Json } from '../request/json-type.ts'
@@ -10,7 +11,7 @@ const emptySchema: Json = { type: 'object', properties: {} }
 export function writeTools({ tools, toolChoice }: Conversation, writing: ResponsesWriteContext): Json {
   if (tools.length === 0) return {}
   const { flavour, target } = writing
-  const allowedNames = flavour.hasAllowedTools ? undefined : toolChoice?.names && new Set(toolChoice.names)
+  const allowedNames = flavour.hasAllowedTools ? undefined : findOnlyNames(toolChoice, target.traits)
   const offered =
     allowedNames === undefined ? tools : tools.filter(tool => !isNamed(tool) || allowedNames.has(tool.name))
   const written = offered.flatMap(tool => writeTool(tool, writing) ?? [])
