@@ -81,6 +81,13 @@ export const gemini: readonly Rule[] = [
   [/^gemini-[3-9]/, { ...levels, efforts: upTo('high', 'minimal') }],
 ]
 
+/**
+ * Functions and tools of the provider in one request: only Gemini 3 on the Gemini API, which has a field for it.
+ * https://ai.google.dev/gemini-api/docs/tool-combination; Vertex does not have the field.
+ */
+const combinesTools = (canCombine: (traits: ModelTraits) => boolean): readonly Rule[] =>
+  gemini.map(([family, traits]) => [family, { ...traits, serverToolsWithFunctions: canCombine(traits) }])
+
 const seen: readonly Modality[] = ['text', 'image', 'video']
 
 export const ark: readonly Rule[] = [
@@ -101,10 +108,10 @@ const families: Readonly<Record<string, readonly Rule[]>> = {
   'anthropic': claude,
   'ark': ark,
   'bedrock': claude,
-  'google': gemini,
+  'google': combinesTools(({ thinking }) => thinking === 'level'),
   'openai': openai,
   'openrouter': aggregated,
-  'vertex': gemini,
+  'vertex': combinesTools(() => false),
   'vertex-anthropic': claude,
 }
 

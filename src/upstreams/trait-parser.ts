@@ -136,6 +136,7 @@ const traitTable: Readonly<Record<keyof ModelTraits, Trait>> = {
   forcedTool: flag,
   schema: flag,
   schemaWithTools: flag,
+  serverToolsWithFunctions: flag,
   richResults: flag,
   cacheMarks: flag,
   searches: flag,

@@ -7,8 +7,18 @@ import { modelOf, startDialects } from './upstreams.ts'
 
 let harness: Harness
 let key: string
+const models = [
+  { id: 'echo' },
+  { id: 'both', traits: { serverToolsWithFunctions: true } },
+  { id: 'one', traits: { serverToolsWithFunctions: false } },
+].map(model => ({
+  ...model,
+  contextTokens: 32_768,
+  outputTokensMax: 4_096,
+  price: { input: '1', output: '2', perSearch: '1' },
+}))
 beforeAll(async () => {
-  harness = await startDialects()
+  harness = await startDialects({ models })
   key = await harness.key()
 })
 afterAll(() => harness.stop())
@@ -65,3 +75,39 @@ test.each(['openai-chat', 'ark', 'anthropic-messages'] as const)(
     expect([status, names]).toEqual([200, ['a', 'b']])
   },
 )
+
+const search = { type: 'web_search' }
+const calls = [
+  ['/v1/responses', { input: 'Hello', tools: [functionTool('f'), search], store: false }],
+  [
+    '/v1/messages',
+    {
+      messages: [{ role: 'user', content: 'Hello' }],
+      max_tokens: 99,
+      tools: [
+        { type: 'web_search_20250305', name: 'web_search' },
+        { name: 'f', input_schema: parameters },
+      ],
+    },
+  ],
+] as const
+
+test.each(calls)(
+  'a web search beside a function of %s reaches Gemini only if the model takes both',
+  async (path, call) => {
+    const both = await post(path, { ...call, model: modelOf('gemini', 'both') })
+    const kinds = ({ tools }: Json) => (tools as readonly object[]).flatMap(tool => Object.keys(tool))
+    expect([both.status, both.losses, kinds(both.body)]).toEqual([200, null, ['functionDeclarations', 'googleSearch']])
+    expect(both.body.toolConfig).toMatchObject({ includeServerSideToolInvocations: true })
+    const one = await post(path, { ...call, model: modelOf('gemini', 'one') })
+    expect([one.status, one.losses, kinds(one.body)]).toEqual([200, 'web_search', ['functionDeclarations']])
+    expect(one.body).not.toHaveProperty('toolConfig')
+  },
+)
+
+test('a caller of Gemini itself is not changed', async () => {
+  const contents = [{ role: 'user', parts: [{ text: 'Hello' }] }]
+  const given = { contents, tools: [{ functionDeclarations: [{ name: 'f' }] }, { googleSearch: {} }] }
+  const { losses, body } = await post(`/v1beta/models/${modelOf('gemini', 'one')}:generateContent`, given)
+  expect([losses, body]).toEqual([null, given])
+})

@@ -25,6 +25,7 @@ const read = ['text', 'image', 'file']
 const all = ['text', 'image', 'audio', 'file', 'video']
 const toMax = ['low', 'medium', 'high', 'xhigh', 'max']
 const toHigh = ['low', 'medium', 'high']
+const levels = { reads: all, thinking: 'level', stopsThinking: false }
 
 const rows: readonly (readonly [path: string, traits: object])[] = [
   [
@@ -86,16 +87,29 @@ const rows: readonly (readonly [path: string, traits: object])[] = [
       budgetMax: 32_768,
       schemaWithTools: false,
       richResults: false,
+      serverToolsWithFunctions: false,
     },
   ],
   [
     'google/gemini-2.5-flash-lite',
-    { reads: all, thinking: 'budget', budgetMin: 0, budgetMax: 24_576, schemaWithTools: false, richResults: false },
+    {
+      reads: all,
+      thinking: 'budget',
+      budgetMin: 0,
+      budgetMax: 24_576,
+      schemaWithTools: false,
+      richResults: false,
+      serverToolsWithFunctions: false,
+    },
   ],
-  ['google/gemini-2.0-flash', { reads: all, thinking: 'none', schemaWithTools: false, richResults: false }],
-  ['google/gemini-3.1-pro-preview', { reads: all, thinking: 'level', stopsThinking: false, efforts: toHigh }],
-  ['google/gemini-3.8-flash', { reads: all, thinking: 'level', stopsThinking: false, efforts: toHigh }],
-  ['google/gemini-3.5-flash', { reads: all, thinking: 'level', stopsThinking: false, efforts: ['minimal', ...toHigh] }],
+  [
+    'google/gemini-2.0-flash',
+    { reads: all, thinking: 'none', schemaWithTools: false, richResults: false, serverToolsWithFunctions: false },
+  ],
+  ['google/gemini-3.1-pro-preview', { ...levels, efforts: toHigh, serverToolsWithFunctions: true }],
+  ['google/gemini-3.8-flash', { ...levels, efforts: toHigh, serverToolsWithFunctions: true }],
+  ['google/gemini-3.5-flash', { ...levels, efforts: ['minimal', ...toHigh], serverToolsWithFunctions: true }],
+  ['vertex/gemini-3.5-flash', { ...levels, efforts: ['minimal', ...toHigh], serverToolsWithFunctions: false }],
   ['ark/doubao-seed-2-0-pro-260215', { reads: ['text', 'image', 'video'], thinking: 'effort' }],
   [
     'ark/doubao-seed-1-6-thinking-250715',

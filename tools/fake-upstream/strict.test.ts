@@ -204,6 +204,8 @@ const step = (call: object, response: object = functionResponse) => ({
   contents: [userContent, content('model', call), content('user', { functionResponse: response })],
 })
 
+const bothTools = [{ functionDeclarations: [{ name: 'a' }] }, { googleSearch: {} }]
+
 const gemini: readonly Row[] = [
   ['a signed call', step({ functionCall, thoughtSignature }), undefined],
   [
@@ -247,6 +249,12 @@ const gemini: readonly Row[] = [
   ['another role', { contents: [content('assistant', { text: 'x' })] }, 'user'],
   ['an unknown field', { contents: [userContent], max_tokens: 5 }, 'Unknown name "max_tokens"'],
   ['an unknown field of a part', { contents: [content('user', { text: 'x', type: 'text' })] }, 'Unknown name "type"'],
+  ['functions and a search', { contents: [userContent], tools: bothTools }, 'include_server_side_tool_invocations'],
+  [
+    'functions and a search that are asked for',
+    { contents: [userContent], tools: bothTools, toolConfig: { includeServerSideToolInvocations: true } },
+    undefined,
+  ],
   [
     'P27: a schema with foreign keywords',
     {

@@ -1209,6 +1209,7 @@ export type ModelTraits = {
   readonly forcedTool?: boolean
   readonly schema?: boolean
   readonly schemaWithTools?: boolean
+  readonly serverToolsWithFunctions?: boolean
   readonly richResults?: boolean
   readonly cacheMarks?: boolean
   readonly searches?: boolean

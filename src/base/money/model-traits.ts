@@ -63,6 +63,11 @@ export interface ModelTraits {
   readonly schema?: boolean
   /** A request can have a JSON schema and functions together. Default true. */
   readonly schemaWithTools?: boolean
+  /**
+   * A Gemini request can have functions together with tools that run at the provider, such as a web search. Such a request
+   * says so in `toolConfig.includeServerSideToolInvocations`. If absent, it is unknown.
+   */
+  readonly serverToolsWithFunctions?: boolean
   /** The model accepts images and files inside the result of a tool. Default true. */
   readonly richResults?: boolean
   /** The model accepts cache breakpoints in its prompt. Default true. */

@@ -109,7 +109,7 @@ function addMedia(media: unknown, mediaCount: MediaCount): void {
 }
 
 /** Tools that the caller runs. The provider runs all other tools, and adds their results to the model's input. */
-const CLIENT_TOOLS: ReadonlySet<string> = new Set(['functionDeclarations', 'computerUse'])
+export const CLIENT_TOOLS: ReadonlySet<string> = new Set(['functionDeclarations', 'computerUse'])
 
 /** Web search tools, which are billed per search. */
 const SEARCH_TOOLS: ReadonlySet<string> = new Set(['googleSearch', 'googleSearchRetrieval'])

@@ -93,6 +93,44 @@ describe('tools are written:', () => {
     expect([withoutSearch.body.tools, withoutSearch.losses]).toEqual([undefined, ['web_search']])
   })
 
+  describe('functions beside tools of the provider', () => {
+    const search = { kind: 'search', domains: ['x.example'] } as const
+    const code = { kind: 'native', dialect: 'gemini', what: 'codeExecution', value: { codeExecution: {} } } as const
+    const computer = { kind: 'native', dialect: 'gemini', what: 'computerUse', value: { computerUse: {} } } as const
+    const kindsOf = ({ tools }: Body) => (tools as readonly object[]).flatMap(written => Object.keys(written))
+
+    test('are sent alone if the model cannot have both', () => {
+      const cannot = targetFor({ serverToolsWithFunctions: false })
+      const { body, losses } = writeWith({ tools: [search, code, computer, f] }, cannot)
+      expect(kindsOf(body)).toEqual(['functionDeclarations', 'computerUse'])
+      expect([body.toolConfig, losses]).toEqual([undefined, ['web_search', 'codeexecution']])
+      const alone = writeWith({ tools: [search, code] }, targetFor({ serverToolsWithFunctions: false }))
+      expect([kindsOf(alone.body), alone.losses]).toEqual([['googleSearch', 'codeExecution'], ['web_search.domains']])
+    })
+
+    test.each<readonly [Conversation['toolChoice'], string]>([
+      [undefined, 'VALIDATED'],
+      [{ mode: 'auto' }, 'VALIDATED'],
+      [{ mode: 'required' }, 'ANY'],
+      [{ mode: 'none' }, 'NONE'],
+    ])('are asked for with a flag if the model can have both: %j', (toolChoice, mode) => {
+      const tools = [f, code, { kind: 'search' } as const]
+      const can = targetFor({ serverToolsWithFunctions: true })
+      const { body, losses } = writeWith({ tools, ...(toolChoice && { toolChoice }) }, can)
+      expect(kindsOf(body)).toEqual(['functionDeclarations', 'codeExecution', 'googleSearch'])
+      const expected = { functionCallingConfig: { mode }, includeServerSideToolInvocations: true }
+      expect([body.toolConfig, losses]).toEqual([expected, []])
+    })
+
+    test('need no flag if there is only one kind, or if nothing is known about the model', () => {
+      for (const tools of [[f], [code], [f, computer]]) {
+        expect(writeWith({ tools }, targetFor({ serverToolsWithFunctions: true })).body.toolConfig).toBeUndefined()
+      }
+      const { body } = writeWith({ tools: [f, code] })
+      expect([kindsOf(body), body.toolConfig]).toEqual([['functionDeclarations', 'codeExecution'], undefined])
+    })
+  })
+
   test('names that Google refuses are replaced, everywhere by the same name', () => {
     const target = targetFor()
     const tools = ['1st tool', '_1st_tool', 'ok'].map(name => ({ ...f, name }))

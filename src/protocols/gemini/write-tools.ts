@@ -1,10 +1,18 @@
 // Writes tools, and how the model may use them, for an upstream of this dialect.
 
 import type { ModelTraits } from '../../base/money/model-traits.ts'
-import type { Conversation, CustomTool, FunctionTool, SearchTool, ToolChoice } from '../neutral/conversation.ts'
+import type {
+  Conversation,
+  CustomTool,
+  FunctionTool,
+  NativeTool,
+  SearchTool,
+  ToolChoice,
+} from '../neutral/conversation.ts'
 import type { ConversationTarget } from '../protocol.ts'
 import { isObject } from '../request/json-body.ts'
 import type { Json } from '../request/json-type.ts'
+import { CLIENT_TOOLS } from './input.ts'
 import { toGoogleSchema } from './schema.ts'
 import type { GeminiToolNames } from './tool-names.ts'
 
@@ -21,29 +29,35 @@ export function writeTools(
   names: GeminiToolNames,
   target: ConversationTarget,
 ): WrittenGeminiTools {
-  const { losses } = target.notes
+  const { traits, notes } = target
   const functions: Json[] = []
   const others: Json[] = []
+  const serverTools: Json[] = []
   let isStrict = false
   for (const tool of conversation.tools) {
-    if (tool.kind !== 'native' && tool.cache !== undefined) losses.add('cache_control')
+    if (tool.kind !== 'native' && tool.cache !== undefined) notes.losses.add('cache_control')
     if (tool.kind === 'function') {
       functions.push(writeFunction(tool, names, target))
       isStrict ||= tool.strict === true
     } else if (tool.kind === 'custom') functions.push(writeCustom(tool, names, target))
-    else if (tool.kind === 'search') others.push(...writeSearch(tool, target))
-    else if (tool.dialect === 'gemini') others.push(tool.value as Json)
-    else losses.add(tool.what)
+    else if (tool.kind === 'native' && CLIENT_TOOLS.has(tool.what)) others.push(...writeNative(tool, target))
+    else serverTools.push(...writeServerTool(tool, conversation, target))
   }
-  if (conversation.parallelCalls === false && functions.length > 0) losses.add('parallel_tool_calls')
-  const usesAnswerTool = needsAnswerTool(conversation, target.traits)
+  if (conversation.parallelCalls === false && functions.length > 0) notes.losses.add('parallel_tool_calls')
+  const usesAnswerTool = needsAnswerTool(conversation, traits)
   if (usesAnswerTool) functions.push(writeAnswerTool(conversation, names, target))
-  if (functions.length > 0) others.unshift({ functionDeclarations: functions })
   const choice = usesAnswerTool ? requireTool(conversation.toolChoice) : conversation.toolChoice
-  const config = functions.length === 0 ? undefined : writeChoice(choice, names, isStrict, target)
+  const combines = functions.length > 0 && serverTools.length > 0 && traits.serverToolsWithFunctions === true
+  // Where both kinds of tools are combined, Google has no mode AUTO.
+  const config = functions.length === 0 ? undefined : writeChoice(choice, names, isStrict || combines, target)
+  const tools = [...(functions.length > 0 ? [{ functionDeclarations: functions }] : []), ...others, ...serverTools]
+  const toolConfig = {
+    ...(config !== undefined && { functionCallingConfig: config }),
+    ...(combines && { includeServerSideToolInvocations: true }),
+  }
   return {
-    ...(others.length > 0 && { tools: others }),
-    ...(config !== undefined && { toolConfig: { functionCallingConfig: config } }),
+    ...(tools.length > 0 && { tools }),
+    ...(Object.keys(toolConfig).length > 0 && { toolConfig }),
   }
 }
 
@@ -115,10 +129,29 @@ function writeSearch(tool: SearchTool, { traits, notes: { losses } }: Conversati
   return [{ googleSearch: {} }]
 }
 
+/** A tool that runs at the provider. Functions come first if the model cannot have both. */
+function writeServerTool(
+  tool: SearchTool | NativeTool,
+  { tools }: Conversation,
+  target: ConversationTarget,
+): readonly Json[] {
+  if (target.traits.serverToolsWithFunctions === false && hasFunctions(tools)) {
+    target.notes.losses.add(tool.kind === 'search' ? 'web_search' : tool.what)
+    return []
+  }
+  return tool.kind === 'search' ? writeSearch(tool, target) : writeNative(tool, target)
+}
+
+function writeNative(tool: NativeTool, { notes }: ConversationTarget): readonly Json[] {
+  if (tool.dialect === 'gemini') return [tool.value as Json]
+  notes.losses.add(tool.what)
+  return []
+}
+
 function writeChoice(
   choice: ToolChoice | undefined,
   names: GeminiToolNames,
-  isStrict: boolean,
+  isValidated: boolean,
   target: ConversationTarget,
 ): Json | undefined {
   const allowedNames = choice?.names?.map(name => names.write(name)) ?? []
@@ -129,6 +162,6 @@ function writeChoice(
     target.notes.losses.add('tool_choice')
   }
   // VALIDATED restricts the tools, or holds arguments to their schemas, and does not force a call.
-  if (allowedNames.length > 0 || isStrict) return { mode: 'VALIDATED', ...allowed }
+  if (allowedNames.length > 0 || isValidated) return { mode: 'VALIDATED', ...allowed }
   return choice === undefined ? undefined : { mode: 'AUTO' }
 }

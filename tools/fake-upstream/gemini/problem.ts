@@ -32,7 +32,23 @@ export function findGeminiProblem(request: ReceivedRequest): Problem | undefined
   if (field(thinking, 'thinkingBudget') !== undefined && field(thinking, 'thinkingLevel') !== undefined) {
     return createProblem('You can only set only one of thinking budget and thinking level.')
   }
+  const tools = findToolsProblem(body)
+  if (tools) return tools
   return findContentsProblem(contents, request.ordinal) ?? findMediaProblem(request)
+}
+
+const CLIENT_TOOLS = ['functionDeclarations', 'function_declarations', 'computerUse', 'computer_use']
+
+function findToolsProblem(body: Json): Problem | undefined {
+  const tools = recordsOf(body.tools)
+  const hasFunctions = tools.some(tool => field(tool, 'functionDeclarations') !== undefined)
+  const hasServerTools = tools.some(tool => Object.keys(tool).some(name => !CLIENT_TOOLS.includes(name)))
+  const isAsked = field(recordOf(field(body, 'toolConfig')), 'includeServerSideToolInvocations') === true
+  return hasFunctions && hasServerTools && !isAsked
+    ? createProblem(
+        'Please enable tool_config.include_server_side_tool_invocations to use Built-in tools with Function calling.',
+      )
+    : undefined
 }
 
 function findMediaProblem(request: ReceivedRequest): Problem | undefined {
