@@ -3,6 +3,7 @@
 import type { ModelTraits } from '../../base/money/model-traits.ts'
 import type { InlineImage } from '../media/image-type.ts'
 import { findImageType } from '../media/image-type.ts'
+import { readPlainText } from '../media/text-documents.ts'
 import type { MediaPart, MediaSource } from '../neutral/conversation.ts'
 import type { ConversationTarget } from '../protocol.ts'
 import { invalid } from '../request/checks.ts'
@@ -14,7 +15,7 @@ export function writeMedia(part: MediaPart, target: ConversationTarget): Json {
   const { kind, detail, name, source } = part
   if (kind === 'audio' || kind === 'video') throw unreadableMedia(kind)
   const available = findSource(source, target)
-  const asText = kind === 'file' ? plainText(available) : undefined
+  const asText = kind === 'file' ? readPlainText(available) : undefined
   if (asText === undefined) checkReads(kind, target.traits)
   if (detail !== undefined && detail !== 'auto') target.notes.losses.add(`${kind}.detail`)
   if (kind === 'image') return { type: 'image', source: writeSource(available, 'image'), ...writeCacheControl(part) }
@@ -45,15 +46,6 @@ function findSource(source: MediaSource, { media }: ConversationTarget): MediaSo
   const fetched = source.at === 'url' ? media.get(source.url) : undefined
   return fetched === undefined ? source : { at: 'inline', ...fetched }
 }
-
-/** The text of a text document, whether it arrived as text or as base64. */
-function plainText(source: MediaSource): string | undefined {
-  if (source.at === 'text') return source.text
-  if (source.at !== 'inline' || !isTextual(source.mime)) return undefined
-  return Buffer.from(source.base64, 'base64').toString('utf8')
-}
-
-const isTextual = (mime: string): boolean => /^text\/|^application\/(json|xml|x-ndjson|yaml)\b/.test(mime)
 
 const textSource = (text: string): Json => ({ type: 'text', media_type: 'text/plain', data: text })
 

@@ -4,6 +4,7 @@ import { Refusal } from '../../base/errors.ts'
 import { hintOf } from '../../base/hints.ts'
 import type { InlineImage } from '../media/image-type.ts'
 import { findImageType } from '../media/image-type.ts'
+import { findFileType } from '../media/text-documents.ts'
 import type { MediaPart, MediaSource } from '../neutral/conversation.ts'
 import type { ConversationTarget } from '../protocol.ts'
 import { invalid, readOptional } from '../request/checks.ts'
@@ -36,8 +37,10 @@ export function readInline(data: Json, path: string): MediaPart {
   if (base64 === undefined || !BASE64.test(base64)) throw invalid(`${path}.data`, 'must be base64')
   if (mime === undefined || mime === '') throw invalid(`${path}.mimeType`, 'must be a media type')
   const name = readOptional(data, 'displayName', 'text')
-  const source: MediaSource = { at: 'inline', base64: standardBase64(base64), mime }
-  return { kind: kindOfMime(mime), source, ...(name !== undefined && { name }) }
+  const standard = standardBase64(base64)
+  const type = findFileType({ base64: standard, name, mime })
+  const source: MediaSource = { at: 'inline', base64: standard, mime: type }
+  return { kind: kindOfMime(type), source, ...(name !== undefined && { name }) }
 }
 
 /** Google also accepts base64 in the URL-safe alphabet; other providers do not. */

@@ -1,5 +1,6 @@
 // Reads the content of a chat message: texts, and media by URL or inline.
 
+import { findFileType } from '../media/text-documents.ts'
 import type { CacheBreakpoint, MediaPart, MediaSource, TextPart } from '../neutral/conversation.ts'
 import { invalid } from '../request/checks.ts'
 import type { FieldTable } from '../request/fields.ts'
@@ -96,22 +97,14 @@ function readObjectSource(json: Json, at: string): MediaSource {
 
 function readFile(file: Json, name: string | undefined, at: string): MediaSource {
   const { file_id: id, file_data: data, file_url: url } = file
-  if (typeof data === 'string') return readInline(data, mimeOf(name), `${at}.file_data`)
+  if (typeof data === 'string') {
+    const { base64, mime } = readInline(data, '', `${at}.file_data`)
+    return { at: 'inline', base64, mime: findFileType({ base64, name, mime }) }
+  }
   if (url !== undefined && url !== null) return readUrl(url, `${at}.file_url`)
   if (typeof id === 'string') return { at: 'provider', id }
   throw invalid(at, 'must have "file_data" or "file_id"')
 }
-
-const mimeTypes: Readonly<Record<string, string>> = {
-  txt: 'text/plain',
-  md: 'text/markdown',
-  csv: 'text/csv',
-  html: 'text/html',
-  json: 'application/json',
-}
-
-/** The type of a file by the extension of its name. Default: PDF, which every provider reads. */
-const mimeOf = (name: string | undefined): string => mimeTypes[name?.split('.').at(-1) ?? ''] ?? 'application/pdf'
 
 function readUrl(value: unknown, at: string): MediaSource {
   const url = requireText(value, at)
@@ -122,8 +115,10 @@ function readUrl(value: unknown, at: string): MediaSource {
 
 const DATA_HEAD_CHARS_MAX = 256
 
+type InlineSource = Extract<MediaSource, { readonly at: 'inline' }>
+
 /** Reads a data URL, or plain base64 of the type `mime`. */
-function readInline(text: string, mime: string, at: string): MediaSource {
+function readInline(text: string, mime: string, at: string): InlineSource {
   if (!/^data:/i.test(text)) return { at: 'inline', base64: requireBase64(text, at), mime }
   const comma = text.slice(0, DATA_HEAD_CHARS_MAX).indexOf(',')
   const [type, ...options] = text.slice('data:'.length, comma).split(';')

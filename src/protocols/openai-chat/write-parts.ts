@@ -4,6 +4,7 @@ import type { ChatField } from '../../base/chat-fields.ts'
 import { defaultChatFields } from '../../base/chat-fields.ts'
 import { Refusal } from '../../base/errors.ts'
 import { hintOf } from '../../base/hints.ts'
+import { readPlainText } from '../media/text-documents.ts'
 import type { CacheBreakpoint, MediaPart, MediaSource, TextPart } from '../neutral/conversation.ts'
 import type { ConversationTarget } from '../protocol.ts'
 import type { ChatFlavour } from './flavour.ts'
@@ -111,11 +112,12 @@ function audioFormat(mime: string): string {
   return type === 'mpeg' ? 'mp3' : type === 'wave' ? 'wav' : type
 }
 
-/** Writes a plain-text document as text, because chat accepts only PDF as a file. */
+/** Writes a text document as text, because chat accepts only PDF as a file. */
 function writeFile(part: MediaPart, writing: ChatWriteContext): object {
   const { name } = part
   const source = fetchedSource(part.source, writing)
-  if (source.at === 'text') return { type: 'text', text: [name ?? [], source.text].flat().join('\n\n') }
+  const text = readPlainText(source)
+  if (text !== undefined) return { type: 'text', text: [name ?? [], text].flat().join('\n\n') }
   if (source.at === 'url' && writing.flavour.fetchesFiles) {
     return { type: 'file', file: { file_url: source.url, ...(name !== undefined && { filename: name }) } }
   }

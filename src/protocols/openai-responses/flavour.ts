@@ -20,6 +20,8 @@ export interface ResponsesFlavour {
   readonly hasThinkingSwitch: boolean
   /** Accepts audio and video by URL. */
   readonly acceptsMediaUrls: boolean
+  /** Reads files of text. Otherwise PDF is the only type of a file. */
+  readonly readsTextFiles: boolean
   /** A file has a detail, as an image has. */
   readonly hasFileDetail: boolean
   /** A web search has options for its domains and the size of its context. */
@@ -37,6 +39,7 @@ export const openaiFlavour: ResponsesFlavour = {
   acceptsPlainThoughts: false,
   hasThinkingSwitch: false,
   acceptsMediaUrls: false,
+  readsTextFiles: true,
   hasFileDetail: true,
   hasSearchOptions: true,
 }
@@ -52,6 +55,7 @@ export const arkFlavour: ResponsesFlavour = {
   acceptsPlainThoughts: true,
   hasThinkingSwitch: true,
   acceptsMediaUrls: true,
+  readsTextFiles: false,
   hasFileDetail: false,
   hasSearchOptions: false,
 }

@@ -1,5 +1,6 @@
 // Reads the parts of messages and of results of tools.
 
+import { findFileType } from '../media/text-documents.ts'
 import type {
   CacheBreakpoint,
   ConversationPart,
@@ -107,11 +108,12 @@ function readFile(part: Json, at: string, reading: ResponsesReadContext): MediaP
   return { kind: 'file', source, ...(name !== undefined && { name }), ...readDetail(part, reading) }
 }
 
-/** Reads a data URL, or plain base64 of a file. The name of the file gives its type. */
+/** Reads a data URL, or plain base64 of a file. */
 function readFileData(data: string, name: string | undefined, at: string): MediaSource {
-  if (data.startsWith('data:')) return readDataUrl(data, at)
-  const mime = name?.toLowerCase().endsWith('.pdf') === false ? 'application/octet-stream' : 'application/pdf'
-  return { at: 'inline', base64: checkBase64(data, at), mime }
+  const { base64, mime } = data.startsWith('data:')
+    ? readDataUrl(data, at)
+    : { base64: checkBase64(data, at), mime: '' }
+  return { at: 'inline', base64, mime: findFileType({ base64, name, mime }) }
 }
 
 const audioTypes: ReadonlyMap<string, string> = new Map([
@@ -139,7 +141,7 @@ function readSource(part: Json, field: string, at: string): MediaSource {
 
 const DATA_HEAD_CHARS_MAX = 256
 
-function readDataUrl(url: string, at: string): MediaSource {
+function readDataUrl(url: string, at: string): Extract<MediaSource, { readonly at: 'inline' }> {
   const comma = url.slice(0, DATA_HEAD_CHARS_MAX).indexOf(',')
   const head = url.slice('data:'.length, Math.max(comma, 0))
   if (comma < 0 || !head.endsWith(';base64')) throw invalid(at, 'must be a data URL with base64')

@@ -190,6 +190,18 @@ describe('a conversation is written:', () => {
     expect(write(fileWith('auto'), {}, 'ark-responses').losses).toEqual([])
   })
 
+  test('a text file is a file, or text if the flavour reads only PDF', () => {
+    const source = { at: 'inline', base64: Buffer.from('a,1').toString('base64'), mime: 'text/csv' } as const
+    const parts = [{ kind: 'file', source, name: 'a.csv', detail: 'low' } as const]
+    const contentOf = (flavour?: 'ark-responses') => {
+      const { json, losses } = write(conversationOf({ messages: [{ role: 'user', parts }] }), {}, flavour)
+      return [(json.input as { content: Wire[] }[])[0]!.content, losses]
+    }
+    const file_data = `data:text/csv;base64,${source.base64}`
+    expect(contentOf()).toEqual([[{ type: 'input_file', filename: 'a.csv', file_data, detail: 'low' }], []])
+    expect(contentOf('ark-responses')).toEqual([[{ type: 'input_text', text: 'a.csv:\na,1' }], ['file.detail']])
+  })
+
   test('audio has no cache breakpoint, which is reported', () => {
     const audio = { kind: 'audio', source: { at: 'inline', base64: 'AAAA', mime: 'audio/wav' }, cache: {} } as const
     const { json, losses } = write(conversationOf({ messages: [{ role: 'user', parts: [audio] }] }))

@@ -1,5 +1,6 @@
 // Writes the messages of a neutral conversation as items of a Responses request.
 
+import { readPlainText } from '../media/text-documents.ts'
 import type {
   CacheBreakpoint,
   CallPart,
@@ -113,10 +114,9 @@ function writeMedia(part: MediaPart, writing: ResponsesWriteContext): Json | und
     losses.add(`${part.kind}.id`)
     return undefined
   }
-  if (source.at === 'text') {
-    const name = part.name === undefined ? '' : `${part.name}:\n`
-    return { type: 'input_text', text: `${name}${source.text}`, ...writeCacheBreakpoint(part.cache, writing) }
-  }
+  if (source.at === 'text') return writeTextDocument(part, source.text, writing)
+  const text = part.kind === 'file' && !writing.flavour.readsTextFiles ? readPlainText(source) : undefined
+  if (text !== undefined) return writeTextDocument(part, text, writing)
   const url = source.at === 'url' ? source.url : `data:${source.mime};base64,${source.base64}`
   const breakpoint = writeCacheBreakpoint(part.cache, writing)
   if (part.kind === 'image') {
@@ -140,6 +140,12 @@ function writeMedia(part: MediaPart, writing: ResponsesWriteContext): Json | und
   if (writing.flavour.acceptsMediaUrls) return { type: 'input_video', video_url: url, ...breakpoint }
   losses.add('video')
   return undefined
+}
+
+function writeTextDocument(part: MediaPart, text: string, writing: ResponsesWriteContext): Json {
+  if ((part.detail ?? 'auto') !== 'auto') writing.target.notes.losses.add(`${part.kind}.detail`)
+  const name = part.name === undefined ? '' : `${part.name}:\n`
+  return { type: 'input_text', text: `${name}${text}`, ...writeCacheBreakpoint(part.cache, writing) }
 }
 
 const imageDetail = ({ detail = 'auto' }: MediaPart, { flavour }: ResponsesWriteContext): string =>
