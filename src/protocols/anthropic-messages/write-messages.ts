@@ -11,6 +11,7 @@ import type {
   ResultPart,
   TextPart,
 } from '../neutral/conversation.ts'
+import { isInstruction, markInstruction } from '../neutral/instructions.ts'
 import { UniqueNames } from '../neutral/unique-names.ts'
 import type { ConversationTarget } from '../protocol.ts'
 import { invalid } from '../request/checks.ts'
@@ -41,7 +42,7 @@ export function writeMessages(
   names: AnthropicToolNames,
 ): WrittenMessages {
   if (turns.some(({ name }) => name !== undefined)) target.notes.losses.add('messages.name')
-  const first = turns.findIndex(({ role }) => role !== 'system' && role !== 'developer')
+  const first = turns.findIndex(turn => !isInstruction(turn))
   const instructionCount = target.traits.system === false ? 0 : first < 0 ? turns.length : first
   const writer = new TurnsWriter(target, names)
   const system = turns.slice(0, instructionCount).flatMap(({ parts }) => writer.system(parts))
@@ -74,14 +75,13 @@ class TurnsWriter {
     return parts.flatMap(part => (part.kind === 'text' ? this.#writeText(part) : this.#addLoss(part.kind)))
   }
 
-  add({ role, parts }: ConversationMessage): void {
+  add(turn: ConversationMessage): void {
+    const { role, parts } = turn
     if (role === 'assistant') return this.#addAssistant(parts)
-    if (role === 'system' || role === 'developer') {
-      // Only some models take system messages in the middle of a conversation, so it becomes a text of the user: its
-      // position matters more than its role.
-      this.#userBlocks.push(
-        ...this.system(parts).map(block => ({ ...block, text: `<system>\n${block.text}\n</system>` })),
-      )
+    if (isInstruction(turn)) {
+      // Only some models take system messages in the middle of a conversation.
+      const blocks = this.system(parts)
+      this.#userBlocks.push(...blocks.map(block => ({ ...block, text: markInstruction(block.text as string) })))
       return
     }
     for (const part of parts) {

@@ -51,7 +51,7 @@ const skip = 'skip_thought_signature_validator'
 const ownState = { sealed: { form: 'thought', value: 'AbCd', origin: 'here' } } as const
 
 describe('contents:', () => {
-  test('leading instructions go into systemInstruction, later ones become text of the user', () => {
+  test('leading instructions go into systemInstruction, later ones become marked text of the user', () => {
     const system = (content: string): ConversationMessage => ({ role: 'system', parts: [text(content)] })
     const { contents, systemInstruction } = contentsOf([
       system('one'),
@@ -59,19 +59,24 @@ describe('contents:', () => {
       greeting,
       model(text('yes')),
       system('three'),
+      { role: 'developer', parts: [text('four'), text('')] },
+      user(text('five')),
     ])
     expect(systemInstruction).toEqual({ parts: [{ text: 'one' }, { text: 'two' }] })
     expect(contents).toEqual([
       { role: 'user', parts: [{ text: 'hi' }] },
       { role: 'model', parts: [{ text: 'yes' }] },
-      { role: 'user', parts: [{ text: 'three' }] },
+      {
+        role: 'user',
+        parts: [{ text: '<system>\nthree\n</system>' }, { text: '<system>\nfour\n</system>' }, { text: 'five' }],
+      },
     ])
   })
 
   test('instructions become the first text of the user if the model takes none or there is no other text', () => {
     const system: ConversationMessage = { role: 'system', parts: [text('be')] }
     expect(contentsOf([system, greeting], targetFor({ system: false }))).toMatchObject({
-      contents: [{ role: 'user', parts: [{ text: 'be' }, { text: 'hi' }] }],
+      contents: [{ role: 'user', parts: [{ text: '<system>\nbe\n</system>' }, { text: 'hi' }] }],
       systemInstruction: undefined,
     })
     expect(contentsOf([system]).contents).toEqual([{ role: 'user', parts: [{ text: 'be' }] }])

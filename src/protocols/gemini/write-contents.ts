@@ -9,6 +9,7 @@ import type {
   ResultPart,
   TextPart,
 } from '../neutral/conversation.ts'
+import { isInstruction, markInstruction } from '../neutral/instructions.ts'
 import type { ReasoningState } from '../neutral/reasoning-state.ts'
 import type { ConversationTarget } from '../protocol.ts'
 import { invalid } from '../request/checks.ts'
@@ -39,20 +40,14 @@ export function writeContents(
   target: ConversationTarget,
 ): WrittenContents {
   if (turns.some(({ name }) => name !== undefined)) target.notes.losses.add('name')
-  const isInstruction = ({ role }: ConversationMessage): boolean => role === 'system' || role === 'developer'
   const first = turns.findIndex(turn => !isInstruction(turn))
-  const instructions = turns.slice(0, first < 0 ? turns.length : first)
+  const instructionCount = target.traits.system === false ? 0 : first < 0 ? turns.length : first
   const writer = new ContentsWriter(names, target)
-  const system = instructions.flatMap(turn => turn.parts.flatMap(part => writer.writeSystem(part)))
-  for (const turn of turns.slice(instructions.length)) writer.add(turn)
+  const system = turns.slice(0, instructionCount).flatMap(turn => turn.parts.flatMap(part => writer.writeSystem(part)))
+  for (const turn of turns.slice(instructionCount)) writer.add(turn)
   const contents = writer.end()
-  // A model that takes no instructions, or a conversation of instructions only, gets them as the user's first text.
-  if (system.length > 0 && (target.traits.system === false || contents.length === 0)) {
-    if (contents[0]?.role === 'user' && contents[0].parts[0]?.functionResponse === undefined) {
-      contents[0].parts.unshift(...system)
-    } else contents.unshift({ role: 'user', parts: system })
-    return { contents }
-  }
+  // A conversation of instructions only is sent as a content of the user.
+  if (contents.length === 0 && system.length > 0) return { contents: [{ role: 'user', parts: system }] }
   if (contents.length === 0) throw invalid('messages', 'must have some content')
   if (contents[0]!.role === 'model') contents.unshift({ role: 'user', parts: [FIRST_USER_PART] })
   return { contents, ...(system.length > 0 && { systemInstruction: { parts: system } }) }
@@ -83,7 +78,7 @@ class ContentsWriter {
       else this.#contents.push({ role: 'model', parts })
       return
     }
-    for (const part of turn.parts) {
+    for (const part of isInstruction(turn) ? turn.parts.map(markText) : turn.parts) {
       if (part.kind === 'result') this.#addResult(part)
       else this.#userParts.push(...this.#writePart(part))
     }
@@ -220,6 +215,10 @@ class ContentsWriter {
     return { functionResponse: { ...head, response, ...parts } }
   }
 }
+
+/** Google takes instructions only before the first content. */
+const markText = (part: ConversationPart): ConversationPart =>
+  part.kind === 'text' && part.text !== '' ? { ...part, text: markInstruction(part.text) } : part
 
 /** Google requires an object: the result itself if its text is a JSON object, else an object around the text. */
 function writeResponse(text: string, failed: boolean): WireObject {

@@ -77,7 +77,16 @@ describe('messages', () => {
       { role: 'assistant', content: 'ab' },
       { role: 'system', content: 't' },
     ])
-    expect(messagesOf(conversation, { system: false }).map(message => message.role)).not.toContain('system')
+    const marked = messagesOf(conversation, { system: false })
+    expect(marked.map(message => message.role)).not.toContain('system')
+    expect(marked.map(message => message.content).filter(content => String(content).includes('<system>'))).toEqual([
+      '<system>\ns\n</system>',
+      '<system>\nt\n</system>',
+    ])
+    expect(marked[1]!.content).toEqual([
+      { type: 'text', text: '<system>\nd\n</system>' },
+      { type: 'text', text: '<system>\ne\n</system>' },
+    ])
   })
 
   test('P26: have tool results directly after their calls, and media of results after all of them', () => {

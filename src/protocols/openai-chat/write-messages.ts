@@ -12,6 +12,7 @@ import type {
   ResultPart,
   TextPart,
 } from '../neutral/conversation.ts'
+import { isInstruction, markInstruction } from '../neutral/instructions.ts'
 import { invalid } from '../request/checks.ts'
 import { writeCallSignature } from './reasoning-state.ts'
 import { writeCallId } from './tool-names.ts'
@@ -32,19 +33,20 @@ export function writeMessages(messages: readonly ConversationMessage[], writing:
 }
 
 /** A model without system messages gets instructions as user messages. */
-function writeOtherMessage(
-  { role, name, parts }: ConversationMessage,
-  writing: ChatToolWriteContext,
-): object | undefined {
+function writeOtherMessage(message: ConversationMessage, writing: ChatToolWriteContext): object | undefined {
+  const { name, parts } = message
   const content = parts.flatMap(part => toContent(part, writing))
   if (content.length === 0) return undefined
-  const isUser = role === 'user' || role === 'tool' || writing.target.traits.system === false
+  const isMarked = isInstruction(message) && writing.target.traits.system === false
   return {
-    role: isUser ? 'user' : 'system',
-    content: writeContent(content, writing),
+    role: isInstruction(message) && !isMarked ? 'system' : 'user',
+    content: writeContent(isMarked ? content.map(markText) : content, writing),
     ...(name !== undefined && { name }),
   }
 }
+
+const markText = (part: TextPart | MediaPart): TextPart | MediaPart =>
+  part.kind === 'text' ? { ...part, text: markInstruction(part.text) } : part
 
 function toContent(part: ConversationPart, { flavour, target }: ChatWriteContext): (TextPart | MediaPart)[] {
   if (part.kind === 'text') return part.text === '' ? [] : [part]
