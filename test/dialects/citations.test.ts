@@ -99,6 +99,15 @@ async function ask(
   return { answers, cited: citedIn[caller](answers), losses: String(harness.lastRecord()!.loss ?? '') }
 }
 
+/** The fields of a citation that a dialect does not have. */
+const lacking: Readonly<Record<Dialect, readonly string[]>> = {
+  'openai-chat': [],
+  'ark': [],
+  'openai-responses': ['citations.cited_text'],
+  'anthropic-messages': ['citations.start_index', 'citations.end_index'],
+  'gemini': ['citations.cited_text'],
+}
+
 const others = (upstream: Dialect): readonly Dialect[] => dialects.filter(dialect => dialect !== upstream)
 
 describe('sources in an answer of openai-chat', () => {
@@ -149,7 +158,7 @@ describe('sources in an answer of openai-chat', () => {
       for (const upstreamAnswer of [whole, pieces(), pieces(14, 15, 28), pieces(...text.split('').keys())]) {
         const result = await ask(caller, 'openai-chat', upstreamAnswer)
         expect(result.cited).toEqual(placed)
-        expect(result.losses).toBe('')
+        expect(result.losses).toBe(lacking[caller].join(','))
       }
       expect(
         JSON.stringify((await ask(caller, 'openai-chat', pieces(20))).answers).split('Water is wet').length - 1,
@@ -208,7 +217,8 @@ describe('sources in an answer of openai-chat', () => {
       ])
     }
     const searched = { ...whole, search_info: { search_results: [], mindmap: 'x' } }
-    expect((await ask('openai-responses', 'openai-chat', searched)).losses).toBe('answer.search_info.mindmap')
+    const { losses } = await ask('openai-responses', 'openai-chat', searched)
+    expect(losses).toBe('answer.search_info.mindmap,citations.cited_text')
   })
 
   test('are limited in number, and more are reported as lost', async () => {
@@ -229,8 +239,9 @@ describe('sources in an answer of openai-chat', () => {
       const message = { content: 'Wet [1].'.repeat(count) }
       return { ...head, citations: [first], choices: [{ index: 0, message, finish_reason: 'stop' }] }
     }
-    expect((await ask('anthropic-messages', 'openai-chat', marked(255))).losses).toBe('')
-    expect((await ask('anthropic-messages', 'openai-chat', marked(257))).losses).toBe('citations')
+    const lost = async (count: number) => (await ask('anthropic-messages', 'openai-chat', marked(count))).losses
+    expect((await lost(255)).split(',')).toEqual([...lacking['anthropic-messages']])
+    expect((await lost(257)).split(',')).toEqual(['citations', ...lacking['anthropic-messages']])
   })
 
   test('of an answer without text are reported as lost', async () => {
@@ -382,7 +393,7 @@ describe('sources in an answer of gemini', () => {
 
   test.each(kinds)(
     'in %s are cited in every order of text, signature and metadata',
-    async (_kind, metadata, expected) => {
+    async (kind, metadata, expected) => {
       const steps = [candidate(parts.text), candidate(parts.signature), candidate([], metadata)]
       const streams = [
         ...[...orders(steps)].map(order => [...order, end]),
@@ -403,7 +414,10 @@ describe('sources in an answer of gemini', () => {
             : expected
         for (const upstreamAnswer of [...streams, ...wholes]) {
           const { cited, losses, answers } = await ask(caller, 'gemini', upstreamAnswer)
-          expect({ said: upstreamAnswer, cited, losses }).toEqual({ said: upstreamAnswer, cited: placed, losses: '' })
+          // A page that the model has read has no place in the answer.
+          const isPlaced = kind !== 'urlContextMetadata'
+          const lost = caller === 'anthropic-messages' && isPlaced ? lacking[caller].join(',') : ''
+          expect({ said: upstreamAnswer, cited, losses }).toEqual({ said: upstreamAnswer, cited: placed, losses: lost })
           expect(JSON.stringify(answers)).toContain('Spain')
         }
       }
@@ -570,7 +584,48 @@ describe('words of a source are not words of the answer', () => {
       [url, ''],
       [`${url}/2`, 'c'],
     ])
-    expect(losses).toBe('')
+    expect(losses).toBe(lacking['anthropic-messages'].join(','))
+  })
+})
+
+describe('each field of a citation is delivered or reported:', () => {
+  const [url, title, words, text] = ['https://a.example/1', 'A title', 'quoted words', 'Paris is large.']
+  const geminiAnswer: Json = {
+    candidates: [
+      {
+        ...{ index: 0, finishReason: 'STOP', content: { role: 'model', parts: [{ text }] } },
+        groundingMetadata: {
+          groundingChunks: [{ retrievedContext: { uri: url, title, text: words } }],
+          groundingSupports: [{ segment: { startIndex: 3, endIndex: 9 }, groundingChunkIndices: [0] }],
+        },
+      },
+    ],
+  }
+  const url_citation = { url, title, content: words, start_index: 3, end_index: 9 }
+  const message = { role: 'assistant', content: text, annotations: [{ type: 'url_citation', url_citation }] }
+  const chatAnswer: Json = {
+    ...{ id: 'c', object: 'chat.completion', created: 1, model: 'm' },
+    choices: [{ index: 0, message, finish_reason: 'stop' }],
+  }
+  /** Each field with its value, and the code of its loss. Numbers are searched with the names that dialects give them. */
+  const fields: readonly (readonly [RegExp, code: string])[] = [
+    [/https:\/\/a\.example\/1/, 'citations.url'],
+    [/A title/, 'citations.title'],
+    [/quoted words/, 'citations.cited_text'],
+    [/"start_?index":3/i, 'citations.start_index'],
+    [/"end_?index":9/i, 'citations.end_index'],
+  ]
+  const rows = [
+    ...others('gemini').map(caller => [caller, 'gemini', geminiAnswer] as const),
+    ...others('openai-chat').map(caller => [caller, 'openai-chat', chatAnswer] as const),
+  ]
+
+  test.each(rows)('%s gets a citation of %s', async (caller, upstream, upstreamAnswer) => {
+    const { answers, losses } = await ask(caller, upstream, upstreamAnswer)
+    const delivered = JSON.stringify(answers)
+    for (const [value, code] of fields)
+      expect([code, value.test(delivered)]).toEqual([code, !lacking[caller].includes(code)])
+    expect(losses).toBe(lacking[caller].join(','))
   })
 })
 
@@ -640,7 +695,7 @@ describe('files that an answer cites reach Gemini as documents of the caller:', 
     const usage = { input_tokens: 1, output_tokens: 1 }
     const head = { id: 'm', type: 'message', role: 'assistant', model: 'm', stop_reason: 'end_turn', usage }
     const { losses } = await ask('gemini', 'anthropic-messages', { ...head, content: [block, block] })
-    expect(losses).toBe('citations')
+    expect(losses.split(',')).toEqual(['citations', ...lacking.gemini])
     const many = Array.from({ length: 257 }, () => file)
     expect((await ask('gemini', 'openai-responses', response(many))).losses).toBe('citations')
   })

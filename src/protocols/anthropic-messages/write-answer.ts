@@ -73,9 +73,12 @@ function writePart(part: AnswerPart, request: AnswerTarget): readonly Json[] {
 }
 
 function writeText({ text, citations = [] }: TextPart, request: AnswerTarget): readonly Json[] {
-  const written = text === '' ? [] : citations.map(blocks.writeCitation).filter(citation => citation !== undefined)
-  if (written.length < citations.length) request.losses.add('citations')
-  return text === '' ? [] : [{ type: 'text', text, citations: written.length === 0 ? null : written }]
+  if (text === '') {
+    if (citations.length > 0) request.losses.add('citations')
+    return []
+  }
+  const written = citations.flatMap(citation => blocks.writeCitation(citation, request.losses) ?? [])
+  return [{ type: 'text', text, citations: written.length === 0 ? null : written }]
 }
 
 function writeReasoning({ text, sealed }: ReasoningPart): readonly Json[] {

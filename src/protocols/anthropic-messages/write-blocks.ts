@@ -1,5 +1,7 @@
 // Builds the blocks of a message for a caller; both whole answers and streams use them.
+import { addCitationLosses } from '../neutral/citation-losses.ts'
 import type { Citation } from '../neutral/conversation.ts'
+import type { Losses } from '../neutral/losses.ts'
 import type { ReasoningState } from '../neutral/reasoning-state.ts'
 import { packReasoningState } from '../neutral/reasoning-state.ts'
 import type { AnswerTarget } from '../protocol.ts'
@@ -54,9 +56,17 @@ export const buildToolUse = (id: string, name: string, input: Json): Json => ({
 /** Replaces characters in an id that this dialect would refuse when the id comes back. */
 export const cleanId = (id: string): string => id.replace(/[^a-zA-Z0-9_-]/g, '_') || 'call'
 
-/** Only web citations can be written, because all others need the cited document. Undefined for the others. */
-export function writeCitation({ url, title, citedText }: Citation): Json | undefined {
-  if (url === undefined) return undefined
+/**
+ * Only web citations can be written, because all others need the cited document. Undefined for the others, which are
+ * lost. A citation of this dialect belongs to a whole block and has no place in its text.
+ */
+export function writeCitation(citation: Citation, losses: Losses): Json | undefined {
+  const { url, title, citedText } = citation
+  if (url === undefined) {
+    losses.add('citations')
+    return undefined
+  }
+  addCitationLosses(citation, ['start', 'end'], losses)
   return {
     type: 'web_search_result_location',
     url,

@@ -238,8 +238,8 @@ export class MessageEventWriter implements EventWriter {
   #writeContent(part: OpenPart, content: PartContent): void {
     const { opening } = part
     if ('citation' in content) {
-      const citation = blocks.writeCitation(content.citation)
-      if (citation === undefined) return this.#request.losses.add('citations')
+      const citation = blocks.writeCitation(content.citation, this.#request.losses)
+      if (citation === undefined) return
       if (part.started) this.#writeDelta({ type: 'citations_delta', citation })
       else part.early.push(citation)
       return

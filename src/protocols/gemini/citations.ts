@@ -1,7 +1,9 @@
 // Writes the citations of a text. Google counts positions in bytes of UTF-8, all other dialects count UTF-16 code units.
 
 import { BufferedText } from '../neutral/buffered-text.ts'
+import { addCitationLosses } from '../neutral/citation-losses.ts'
 import type { Citation } from '../neutral/conversation.ts'
+import type { Losses } from '../neutral/losses.ts'
 import type { Json } from '../request/json-type.ts'
 import type { PartPlace } from './written-parts.ts'
 
@@ -95,18 +97,21 @@ interface Support {
 }
 
 /** Writes citations as grounding metadata; undefined without any. */
-export function writeCitations(placed: readonly PlacedCitation[]): Json | undefined {
+export function writeCitations(placed: readonly PlacedCitation[], losses: Losses): Json | undefined {
   if (placed.length === 0) return undefined
   const chunks = new Map<string, { readonly index: number; readonly chunk: Json }>()
   const supports = new Map<string, Support>()
   for (const { citation, part } of placed) {
-    const chunk = writeSource(citation)
+    const chunk = writeSource(citation, losses)
     const source = JSON.stringify(chunk)
     const known = chunks.get(source) ?? { index: chunks.size, chunk }
     chunks.set(source, known)
     const { cited, place } = part
     const range = rangeOf(citation, cited)
-    if (place === undefined || range === undefined) continue
+    if (place === undefined || range === undefined) {
+      addCitationLosses(citation, ['start', 'end'], losses)
+      continue
+    }
     const key = JSON.stringify([place, range])
     const support = supports.get(key) ?? { cited, place, range, sources: new Set() }
     support.sources.add(known.index)
@@ -119,8 +124,12 @@ export function writeCitations(placed: readonly PlacedCitation[]): Json | undefi
 }
 
 /** A source without a URL is a document of the caller. Only such a source has a place for its words. */
-function writeSource({ url = '', title = '', citedText = '' }: Citation): Json {
-  if (url !== '') return { web: { uri: url, title } }
+function writeSource(citation: Citation, losses: Losses): Json {
+  const { url = '', title = '', citedText = '' } = citation
+  if (url !== '') {
+    addCitationLosses(citation, ['citedText'], losses)
+    return { web: { uri: url, title } }
+  }
   return { retrievedContext: { title, ...(citedText !== '' && { text: citedText }) } }
 }
 

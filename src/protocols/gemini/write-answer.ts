@@ -11,6 +11,7 @@ import { toEvents } from '../neutral/answer-collector.ts'
 import type { MediaPart, NativePart } from '../neutral/conversation.ts'
 import { isWholeObject } from '../neutral/cut-call.ts'
 import { addFinishLoss } from '../neutral/finish-reasons.ts'
+import type { Losses } from '../neutral/losses.ts'
 import type { ReasoningState } from '../neutral/reasoning-state.ts'
 import { packReasoningState } from '../neutral/reasoning-state.ts'
 import { translateServedTier } from '../neutral/service-tier.ts'
@@ -88,7 +89,7 @@ export function openEventWriter(request: AnswerTarget): EventWriter {
       const rest = formatChunks(writer.rest())
       const endings = writer
         .choices()
-        .map(choice => ({ ...buildCandidate(emptyChunk(choice)), ...buildEnding(choice) }))
+        .map(choice => ({ ...buildCandidate(emptyChunk(choice)), ...buildEnding(choice, request.losses) }))
       const body = writer.body(endings)
       // The head has left, so that the header cannot have these losses.
       const late = request.losses.codes.slice(known)
@@ -110,7 +111,7 @@ export function writeWholeAnswer(answer: Answer, request: AnswerTarget): string 
     const ownChunks = chunks.filter(chunk => chunk.choice === choice)
     const parts = joinThoughts(ownChunks.flatMap(chunk => chunk.parts))
     const logprobs = ownChunks.flatMap(chunk => chunk.logprobs)
-    return { ...buildCandidate({ choice, parts, logprobs }), ...buildEnding(choice) }
+    return { ...buildCandidate({ choice, parts, logprobs }), ...buildEnding(choice, request.losses) }
   })
   return JSON.stringify(writer.body(candidates))
 }
@@ -133,8 +134,8 @@ function buildCandidate({ choice, parts, logprobs }: ChoiceChunk): Json {
   return logprobs.length === 0 ? { content, index } : { content, index, logprobsResult: writeLogprobs(logprobs) }
 }
 
-function buildEnding({ finish = 'other', hasBadCall, citations }: Choice): Json {
-  const grounding = writeCitations(citations)
+function buildEnding({ finish = 'other', hasBadCall, citations }: Choice, losses: Losses): Json {
+  const grounding = writeCitations(citations, losses)
   const isCutOff = finish === 'length' || finish === 'context' || finish === 'filtered'
   return {
     finishReason: hasBadCall && !isCutOff ? BAD_CALL : writeFinish(finish),

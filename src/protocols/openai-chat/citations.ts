@@ -54,13 +54,16 @@ export interface TextRange {
   readonly end: number
 }
 
-/** Undefined for a citation without a URL, because chat can cite only URLs. */
+/** Undefined for a citation without a URL, because chat can cite only URLs. `content` has the words of the source. */
 export function writeAnnotation(citation: Citation, text: TextRange): object | undefined {
-  const { url, title = '', start, end } = citation
+  const { url, title = '', citedText = '', start, end } = citation
   if (url === undefined) return undefined
   const range =
     start === undefined || end === undefined
       ? { start_index: text.start, end_index: text.end }
       : { start_index: text.start + start, end_index: text.start + end }
-  return { type: 'url_citation', url_citation: { ...range, title, url } }
+  return {
+    type: 'url_citation',
+    url_citation: { ...range, title, url, ...(citedText !== '' && { content: citedText }) },
+  }
 }

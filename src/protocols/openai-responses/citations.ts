@@ -1,6 +1,8 @@
 // Reads and writes citations, which are annotations in this dialect.
 
+import { addCitationLosses } from '../neutral/citation-losses.ts'
 import type { Citation } from '../neutral/conversation.ts'
+import type { Losses } from '../neutral/losses.ts'
 import type { FieldTable, LossPath } from '../request/fields.ts'
 import { findLostFields, tableOf } from '../request/fields.ts'
 import { isObject } from '../request/json-body.ts'
@@ -36,9 +38,14 @@ export function readCitation(annotation: unknown, losses: LossPath['losses']): C
   return citation.url === undefined && citation.title === undefined ? undefined : citation
 }
 
-/** Undefined for a citation without a URL. */
-export function writeAnnotation({ url, title, start, end }: Citation, textLength: number): Json | undefined {
-  if (url === undefined) return undefined
+/** Undefined for a citation without a URL, which is lost. Annotations have no place for the words of the source. */
+export function writeAnnotation(citation: Citation, textLength: number, losses: Losses): Json | undefined {
+  const { url, title, start, end } = citation
+  if (url === undefined) {
+    losses.add('citations')
+    return undefined
+  }
+  addCitationLosses(citation, ['citedText'], losses)
   return {
     type: 'url_citation',
     url,

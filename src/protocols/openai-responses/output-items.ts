@@ -90,9 +90,7 @@ export class OutputItems {
   }
 
   writeAnnotation(citation: Citation, textLength: number): Json | undefined {
-    const annotation = writeAnnotation(citation, textLength)
-    if (annotation === undefined) this.addLoss('citations')
-    return annotation
+    return writeAnnotation(citation, textLength, this.#losses)
   }
 }
 

@@ -229,8 +229,7 @@ function writeContentPart(
   const { text, citations = [], cache } = part
   // Only input can have cache breakpoints, not the output of the model.
   if (cache !== undefined) target.notes.losses.add('cache')
-  const annotations = citations.flatMap(citation => writeAnnotation(citation, text.length) ?? [])
-  if (annotations.length < citations.length) target.notes.losses.add('citations')
+  const annotations = citations.flatMap(citation => writeAnnotation(citation, text.length, target.notes.losses) ?? [])
   return { type: 'output_text', text, annotations }
 }
 
