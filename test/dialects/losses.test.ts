@@ -3,6 +3,7 @@
 
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import type { Harness } from '../support/gateway.ts'
+import type { Dialect } from './upstreams.ts'
 import { modelOf, startDialects } from './upstreams.ts'
 
 let harness: Harness
@@ -13,13 +14,15 @@ beforeAll(async () => {
 })
 afterAll(() => harness.stop())
 
-function ask(body: object, headers: Record<string, string> = {}): Promise<Response> {
-  return fetch(`${harness.url}/v1/chat/completions`, {
+const send = (path: string, body: object, headers: Record<string, string> = {}): Promise<Response> =>
+  fetch(harness.url + path, {
     method: 'POST',
     headers: { 'authorization': `Bearer ${key}`, 'content-type': 'application/json', ...headers },
-    body: JSON.stringify({ messages: [{ role: 'user', content: 'Hello' }], ...body }),
+    body: JSON.stringify(body),
   })
-}
+
+const ask = (body: object, headers?: Record<string, string>): Promise<Response> =>
+  send('/v1/chat/completions', { messages: [{ role: 'user', content: 'Hello' }], ...body }, headers)
 
 /** anthropic-messages has neither a seed nor a logit bias, and x_new is unknown. */
 const untranslatable = { model: modelOf('anthropic-messages'), seed: 7, logit_bias: { 5: -1 }, x_new: true }
@@ -59,4 +62,43 @@ test('a call of a key with strict on is refused as well', async () => {
   await expectRefused(await ask(untranslatable), harness.upstream.requests.length)
   await harness.weir('keys set', { key, strict: 'off' })
   expect((await ask(untranslatable)).status).toBe(200)
+})
+
+test.each<Dialect>(['openai-chat', 'openai-responses', 'anthropic-messages', 'ark'])(
+  '%s has no name for an image, also not in a result, so that the name is reported',
+  async upstream => {
+    const image = { inlineData: { mimeType: 'image/png', data: 'AAAA', displayName: 'cat.png' } }
+    const response = { image: { $ref: 'cat.png' } }
+    const contents = {
+      user: [{ role: 'user', parts: [{ text: 'What is it?' }, image] }],
+      result: [
+        { role: 'user', parts: [{ text: 'Show it.' }] },
+        { role: 'model', parts: [{ functionCall: { name: 'f', args: {} } }] },
+        { role: 'user', parts: [{ functionResponse: { name: 'f', response, parts: [image] } }] },
+      ],
+    }
+    for (const content of Object.values(contents)) {
+      const answer = await send(`/v1beta/models/${modelOf(upstream)}:generateContent`, { contents: content })
+      expect([answer.status, answer.headers.get('x-weir-loss')]).toEqual([200, 'image.name'])
+    }
+  },
+)
+
+test.each<readonly [Dialect, string]>([
+  ['openai-chat', 'cache_control'],
+  ['openai-responses', 'cache'],
+  ['gemini', 'cache_control'],
+  ['ark', 'cache_control'],
+])('%s has no cache breakpoint on a call, which is reported', async (upstream, code) => {
+  const call = { type: 'tool_use', id: 'a', name: 'f', input: {}, cache_control: { type: 'ephemeral' } }
+  const messages = [
+    { role: 'user', content: 'Hello' },
+    { role: 'assistant', content: [call] },
+    { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'a', content: 'ok' }] },
+  ]
+  const answer = await send('/v1/messages', { model: modelOf(upstream), max_tokens: 99, messages })
+  expect([answer.status, answer.headers.get('x-weir-loss')?.split(', ')]).toEqual([
+    200,
+    expect.arrayContaining([code]) as unknown as string[],
+  ])
 })

@@ -18,6 +18,7 @@ export function writeMedia(part: MediaPart, target: ConversationTarget): Json {
   const asText = kind === 'file' ? readPlainText(available) : undefined
   if (asText === undefined) checkReads(kind, target.traits)
   if (detail !== undefined && detail !== 'auto') target.notes.losses.add(`${kind}.detail`)
+  if (kind === 'image' && name !== undefined) target.notes.losses.add('image.name')
   if (kind === 'image') return { type: 'image', source: writeSource(available, 'image'), ...writeCacheControl(part) }
   const documentSource = asText === undefined ? writeSource(available, 'file') : textSource(asText)
   return {

@@ -136,9 +136,14 @@ class ContentsWriter {
     return written
   }
 
-  #writePart(part: ConversationPart): readonly WireObject[] {
+  /** Parts have neither cache breakpoints nor citations. */
+  #noteLosses(part: ConversationPart): void {
     if ('cache' in part && part.cache !== undefined) this.#addLoss('cache_control')
     if (part.kind === 'text' && part.citations !== undefined) this.#addLoss('citations')
+  }
+
+  #writePart(part: ConversationPart): readonly WireObject[] {
+    this.#noteLosses(part)
     switch (part.kind) {
       case 'text':
       case 'refusal':
@@ -204,7 +209,7 @@ class ContentsWriter {
   #writeResult(call: CallPart, result: ResultPart | undefined, mediaParts: WireObject[]): WireObject {
     const head = { id: call.id, name: this.#names.write(call.name) }
     if (result === undefined) return { functionResponse: { ...head, response: { error: MISSING_RESULT_TEXT } } }
-    if (result.cache !== undefined) this.#addLoss('cache_control')
+    for (const part of [result, ...result.parts]) this.#noteLosses(part)
     const texts = result.parts.filter((part): part is TextPart => part.kind === 'text')
     const media = result.parts.filter((part): part is MediaPart => part.kind !== 'text')
     const response = writeResponse(texts.map(part => part.text).join('\n'), result.failed === true)

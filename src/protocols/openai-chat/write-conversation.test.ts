@@ -47,6 +47,8 @@ function write(
   return { body, losses: target.notes.losses.codes, target }
 }
 
+const MARKS: readonly ChatField[] = ['prompt_cache_breakpoint']
+
 const writeSettings = (
   settings: Partial<GenerationSettings>,
   fields?: Partial<ConversationTarget>,
@@ -152,6 +154,18 @@ describe('messages', () => {
     expect(write({ messages: [user({ ...coarse, detail: 'auto' })] }).losses).toEqual([])
     const stored: MediaPart = { kind: 'image', source: { at: 'provider', id: 'file-1' } }
     expect(() => write({ messages: [user(stored)] })).toThrow(Refusal)
+  })
+
+  test('keep a refusal beside a text with a cache breakpoint', () => {
+    const parts: ConversationPart[] = [
+      { kind: 'text', text: 'a', cache: {} },
+      { kind: 'refusal', text: 'no' },
+    ]
+    const { body } = write({ messages: [greeting, { role: 'assistant', parts }, greeting] }, { chatFields: MARKS })
+    expect(body.messages[1]!.content).toEqual([
+      { type: 'text', text: 'a', prompt_cache_breakpoint: { mode: 'explicit' } },
+      { type: 'text', text: 'no' },
+    ])
   })
 
   test('have cache breakpoints if the upstream accepts them', () => {

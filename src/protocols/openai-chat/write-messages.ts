@@ -62,7 +62,7 @@ function writeAssistant({ name, parts }: ConversationMessage, writing: ChatToolW
   const text = joinTexts(parts, writing)
   const refusal = acceptsField(writing, 'refusal') && refusals.length > 0 ? refusals.join('\n\n') : undefined
   const content = refusal === undefined ? [text, ...refusals].filter(one => one !== '').join('\n\n') : text
-  const marked = writeMarked(parts, writing)
+  const marked = writeMarked(refusal === undefined ? parts : parts.filter(part => part.kind !== 'refusal'), writing)
   const native = nativeFields(parts, writing)
   const isEmpty = content === '' && refusal === undefined
   if (isEmpty && calls.length === 0 && Object.keys(native).length === 0) return undefined
@@ -94,10 +94,13 @@ function joinTexts(parts: readonly ConversationPart[], { target }: ChatWriteCont
   return text
 }
 
-/** Writes the texts as a list, if one has a cache breakpoint and the upstream accepts breakpoints. */
+/** Writes texts and refusals as a list, if a text has a cache breakpoint and the upstream accepts breakpoints. */
 function writeMarked(parts: readonly ConversationPart[], writing: ChatWriteContext): object[] | undefined {
-  const texts = parts.filter(part => part.kind === 'text' && part.text !== '') as TextPart[]
-  if (!texts.some(part => part.cache !== undefined)) return undefined
+  if (!parts.some(part => part.kind === 'text' && part.text !== '' && part.cache !== undefined)) return undefined
+  const texts = parts.flatMap((part): TextPart[] => {
+    if (part.kind === 'text') return part.text === '' ? [] : [part]
+    return part.kind === 'refusal' ? [{ kind: 'text', text: part.text }] : []
+  })
   const written = texts.map(part => writePart(part, writing))
   return written.some(part => 'prompt_cache_breakpoint' in part) ? written : undefined
 }
@@ -135,7 +138,9 @@ function writeCall(call: CallPart, writing: ChatToolWriteContext): object {
   const { sealed, arguments: text } = call
   const [id, name] = [writeCallId(call.id), names.write(call.name)]
   const isOwn = sealed !== undefined && sealed.origin === target.origin
-  if (isOwn && sealed.form !== 'thought') target.notes.losses.add('reasoning_state')
+  const isLost = sealed !== undefined && !(isOwn && sealed.form === 'thought')
+  if (isLost) target.notes.losses.add('reasoning_state')
+  if (call.cache !== undefined) target.notes.losses.add('cache_control')
   const extra = isOwn && sealed.form === 'thought' ? { extra_content: writeCallSignature(sealed.value) } : {}
   const isCustom = call.custom && acceptsField(writing, 'custom_tools')
   if (isCustom) return { id, type: 'custom', custom: { name, input: text }, ...extra }
@@ -150,6 +155,9 @@ function writeResults(results: readonly ResultPart[], writing: ChatToolWriteCont
   const messages: object[] = []
   const shown: (TextPart | MediaPart)[] = []
   for (const { callId, name, parts, failed, cache } of results) {
+    if (parts.some(part => part.kind === 'text' && part.citations !== undefined)) {
+      writing.target.notes.losses.add('citations')
+    }
     const media = parts.filter(part => part.kind !== 'text')
     const texts = parts.filter(part => part.kind === 'text').map(part => part.text)
     const mark = cache ?? parts.findLast(part => part.cache !== undefined)?.cache

@@ -44,9 +44,7 @@ function writeMark(cache: CacheBreakpoint | undefined, writing: ChatWriteContext
 
 export function writePart(part: TextPart | MediaPart, writing: ChatWriteContext): object {
   const mark = writeMark(part.cache, writing)
-  if (part.kind !== 'text' && part.kind !== 'image' && (part.detail ?? 'auto') !== 'auto') {
-    writing.target.notes.losses.add(`${part.kind}.detail`)
-  }
+  noteLosses(part, writing)
   switch (part.kind) {
     case 'text':
       return { type: 'text', text: part.text, ...mark }
@@ -61,6 +59,16 @@ export function writePart(part: TextPart | MediaPart, writing: ChatWriteContext)
     case 'file':
       return { ...writeFile(part, writing), ...mark }
   }
+}
+
+/** Only images have a detail, only files have a name, and only answers have citations. */
+function noteLosses(part: TextPart | MediaPart, { target: { notes } }: ChatWriteContext): void {
+  if (part.kind === 'text') {
+    if (part.citations !== undefined) notes.losses.add('citations')
+    return
+  }
+  if (part.kind !== 'image' && (part.detail ?? 'auto') !== 'auto') notes.losses.add(`${part.kind}.detail`)
+  if (part.kind !== 'file' && part.name !== undefined) notes.losses.add(`${part.kind}.name`)
 }
 
 /** Writes texts without a list where possible, because not every upstream accepts lists. */

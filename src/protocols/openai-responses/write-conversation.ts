@@ -1,7 +1,7 @@
 // Writes a neutral conversation as a Responses request. The upstream stores nothing: the request has the whole
 // conversation, and thoughts come back with encrypted reasoning state.
 
-import type { Conversation, ConversationMessage, GenerationSettings } from '../neutral/conversation.ts'
+import type { Conversation, ConversationMessage, GenerationSettings, TextPart } from '../neutral/conversation.ts'
 import { shortened } from '../openai-chat/short-names.ts'
 import type { ConversationTarget } from '../protocol.ts'
 import { invalid } from '../request/checks.ts'
@@ -76,14 +76,15 @@ function requestOf(conversation: Conversation, { flavour, target }: ResponsesTar
   }
 }
 
-/** The first system message becomes `instructions`, if it is only text without cache breakpoints. */
+/** The first system message becomes `instructions`, if it is nothing but text. */
 function splitInstructions(turns: readonly ConversationMessage[]): {
   instructions?: string
   turns: readonly ConversationMessage[]
 } {
   const [first, ...rest] = turns
   if (first?.role !== 'system' || first.name !== undefined || rest.length === 0) return { turns }
-  const texts = first.parts.map(part => (part.kind === 'text' && part.cache === undefined ? part.text : undefined))
+  const isBare = (part: TextPart): boolean => part.cache === undefined && part.citations === undefined
+  const texts = first.parts.map(part => (part.kind === 'text' && isBare(part) ? part.text : undefined))
   const isPlain = texts.length > 0 && texts.every(text => text !== undefined)
   const instructions = isPlain ? texts.join('\n\n') : ''
   return instructions === '' ? { turns } : { instructions, turns: rest }

@@ -69,6 +69,8 @@ function writeInputPart(part: ConversationPart, writing: ResponsesWriteContext):
   const { losses } = writing.target.notes
   switch (part.kind) {
     case 'text':
+      // Only the output of the model has annotations.
+      if (part.citations !== undefined) losses.add('citations')
       // Some upstreams refuse empty texts.
       return part.text === ''
         ? undefined
@@ -118,6 +120,7 @@ function writeMedia(part: MediaPart, writing: ResponsesWriteContext): Json | und
   const text = part.kind === 'file' && !writing.flavour.readsTextFiles ? readPlainText(source) : undefined
   if (text !== undefined) return writeTextDocument(part, text, writing)
   const url = source.at === 'url' ? source.url : `data:${source.mime};base64,${source.base64}`
+  noteLosses(part, writing)
   const breakpoint = writeCacheBreakpoint(part.cache, writing)
   if (part.kind === 'image') {
     return { type: 'input_image', image_url: url, detail: imageDetail(part, writing), ...breakpoint }
@@ -140,6 +143,12 @@ function writeMedia(part: MediaPart, writing: ResponsesWriteContext): Json | und
   if (writing.flavour.acceptsMediaUrls) return { type: 'input_video', video_url: url, ...breakpoint }
   losses.add('video')
   return undefined
+}
+
+/** Only files have a name, and only images and files have a detail. */
+function noteLosses({ kind, name, detail = 'auto' }: MediaPart, { target: { notes } }: ResponsesWriteContext): void {
+  if (kind !== 'file' && name !== undefined) notes.losses.add(`${kind}.name`)
+  if (kind !== 'file' && kind !== 'image' && detail !== 'auto') notes.losses.add(`${kind}.detail`)
 }
 
 function writeTextDocument(part: MediaPart, text: string, writing: ResponsesWriteContext): Json {
@@ -185,6 +194,7 @@ function writeResult({ callId, parts, failed, custom, cache }: ResultPart, writi
   const breakpoint = writeCacheBreakpoint(cache, writing)
   const [first] = parts
   if (parts.length <= 1 && (first === undefined || isPlain(first)) && Object.keys(breakpoint).length === 0) {
+    if (first?.citations !== undefined) writing.target.notes.losses.add('citations')
     return { type, call_id: callId, output: `${failed ? `${FAILED}\n` : ''}${first?.text ?? ''}` }
   }
   const acceptsMedia = writing.target.traits.richResults !== false
