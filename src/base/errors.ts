@@ -178,8 +178,8 @@ export interface UpstreamError {
   readonly param?: string
   /** The wait that the upstream wrote into its error: a duration or a date. Never sent to a caller. */
   readonly retryAfter?: string
-  /** Further fields of the error for programs: `error.details` in Anthropic's dialect. */
-  readonly details?: Readonly<Record<string, unknown>>
+  /** Further fields of the error for programs: `error.details`, an object in Anthropic's dialect and a list in Gemini's. */
+  readonly details?: Readonly<Record<string, unknown>> | readonly unknown[]
   /** The request is longer than the model's context. Set only in errors of another dialect than the caller's. */
   readonly overflow?: true
 }

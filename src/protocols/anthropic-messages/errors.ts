@@ -47,7 +47,7 @@ export function writeError(error: ErrorReply): WrittenError {
 
 /** Details by which an SDK decides to recover by itself, for example to send a conversation again without its thread. */
 function writeDetails({ code, upstream }: ErrorReply): { readonly details?: unknown } {
-  if (upstream?.details !== undefined) return { details: upstream.details }
+  if (upstream?.details !== undefined && !Array.isArray(upstream.details)) return { details: upstream.details }
   if (code === 'thread_unknown') return { details: { error_code: 'thread_not_found' } }
   if (code !== 'thread_unsupported') return {}
   return { details: { error_code: 'thread_unsupported_request', unsupported: ['model'] } }

@@ -33,6 +33,8 @@ export function writeError(error: ErrorReply): WrittenError {
   if (error.retryAfterMs !== undefined) {
     details.push({ '@type': `${GOOGLE}.RetryInfo`, retryDelay: `${Math.ceil(error.retryAfterMs / 1000)}s` })
   }
+  const upstreamDetails = error.upstream?.details
+  if (Array.isArray(upstreamDetails)) details.push(...(upstreamDetails as readonly object[]))
   const body = JSON.stringify({
     error: {
       code: error.status,

@@ -99,7 +99,8 @@ describe('a plain answer', () => {
   test('may be an error, also in a list', () => {
     const details = [{ '@type': 'x' }, { reason: 'API_KEY_INVALID' }]
     const error = { code: 429, message: 'slow', status: 'RESOURCE_EXHAUSTED', details }
-    const expectedError = { status: 429, message: 'slow', type: 'RESOURCE_EXHAUSTED', code: 'API_KEY_INVALID' }
+    const names = { type: 'RESOURCE_EXHAUSTED', code: 'API_KEY_INVALID' }
+    const expectedError = { status: 429, message: 'slow', ...names, details }
     expect(answerFor({ error })).toEqual({ outputBytes: 0, error: expectedError })
     expect(answerFor([{ error }])).toEqual({ outputBytes: 0, error: expectedError })
     expect(answerFor({ error: 'no' })!.error).toEqual({ status: 502, message: 'no' })

@@ -117,14 +117,20 @@ export function readError(value: unknown, status: number): UpstreamError {
   const reasons = Array.isArray(details) ? (details as readonly unknown[]) : []
   const info = reasons.find(detail => isObject(detail) && typeof detail.reason === 'string') as Json | undefined
   const retryAfter = findRetryDelay(reasons)
+  const passed = reasons.filter(isPassedDetail)
   return {
     status: findErrorStatus({ code: error.code, status: error.status }, status),
     message: typeof message === 'string' && message !== '' ? message : 'The upstream gave no reason.',
     ...(typeof type === 'string' && type !== '' && { type }),
     ...(info !== undefined && { code: info.reason as string }),
     ...(retryAfter !== undefined && { retryAfter }),
+    ...(passed.length > 0 && { details: passed }),
   }
 }
+
+/** The id of the request and the time to wait are the gateway's own, which it writes itself. */
+const isPassedDetail = (detail: unknown): boolean =>
+  isObject(detail) && !/\.(?:RequestInfo|RetryInfo)$/.test(String(detail['@type'] ?? ''))
 
 /** Google writes a duration as `34.4s`; some proxies write it as an object with `seconds` and `nanos`. */
 function findRetryDelay(details: readonly unknown[]): string | undefined {

@@ -1,0 +1,88 @@
+// The details of an upstream's error, which say what is wrong with a request, reach callers of the same dialect and no
+// others.
+
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { ApiError, GoogleGenAI } from '@google/genai'
+import { jsonAnswer } from '../../tools/fake-upstream/answers.ts'
+import { script } from '../../tools/fake-upstream/script.ts'
+import type { Harness } from '../support/gateway.ts'
+import type { Json } from './raw-callers.ts'
+import { rawCallers } from './raw-callers.ts'
+import type { Dialect } from './upstreams.ts'
+import { dialects, modelOf, startDialects } from './upstreams.ts'
+
+let harness: Harness
+let key: string
+beforeAll(async () => {
+  harness = await startDialects()
+  key = await harness.key()
+})
+afterAll(() => harness.stop())
+
+const GOOGLE = 'type.googleapis.com/google.rpc'
+const violation = { field: 'contents[0].parts[0].text', description: 'must not be empty' }
+const badRequest = { '@type': `${GOOGLE}.BadRequest`, fieldViolations: [violation] }
+
+const planError = (details: unknown): void => {
+  const error = { code: 400, message: 'Request contains an invalid argument.', status: 'INVALID_ARGUMENT', details }
+  harness.upstream.plan(script(...jsonAnswer(400, JSON.stringify({ error }))))
+}
+
+async function raise(caller: Dialect, upstream: Dialect, stream = false): Promise<Json> {
+  const input = { model: modelOf(upstream), stream }
+  const { path, body } = rawCallers[caller]
+  const response = await fetch(harness.url + path(input), {
+    method: 'POST',
+    headers: { 'authorization': `Bearer ${key}`, 'content-type': 'application/json' },
+    body: JSON.stringify(body(input)),
+  })
+  expect(response.status).toBe(400)
+  return ((await response.json()) as { error: Json }).error
+}
+
+const requestInfo = { '@type': `${GOOGLE}.RequestInfo`, requestId: expect.stringMatching(/^req_/) as unknown }
+
+test('a caller of Gemini gets the details of Gemini, in plain calls and streams', async () => {
+  for (const stream of [false, true]) {
+    planError([badRequest])
+    expect((await raise('gemini', 'gemini', stream)).details).toEqual([requestInfo, badRequest])
+  }
+})
+
+test("Google's SDK shows them", async () => {
+  planError([badRequest])
+  const client = new GoogleGenAI({ apiKey: key, httpOptions: { baseUrl: harness.url } })
+  const question = client.models.generateContent({ model: modelOf('gemini'), contents: 'hi' })
+  const fault = await question.then(
+    () => undefined,
+    (error: unknown) => error as ApiError,
+  )
+  expect(fault).toBeInstanceOf(ApiError)
+  expect(fault!.message).toContain(violation.field)
+})
+
+test('the id of the request and the wait are never those of the upstream', async () => {
+  planError([
+    { '@type': `${GOOGLE}.RequestInfo`, requestId: 'of-google' },
+    { '@type': `${GOOGLE}.RetryInfo`, retryDelay: '9s' },
+    badRequest,
+    'no object',
+  ])
+  expect((await raise('gemini', 'gemini')).details).toEqual([requestInfo, badRequest])
+})
+
+test('they contain no credential of the gateway, and are bounded', async () => {
+  const told = { '@type': `${GOOGLE}.Help`, links: [{ url: 'https://x.example/?key=sk-gemini' }] }
+  planError([told])
+  const { details } = await raise('gemini', 'gemini')
+  expect(details).toEqual([requestInfo, { ...told, links: [{ url: expect.not.stringContaining('sk-gemini') }] }])
+  planError([{ ...badRequest, fieldViolations: Array.from({ length: 100 }, () => violation) }])
+  expect((await raise('gemini', 'gemini')).details).toEqual([requestInfo])
+})
+
+test('callers of other dialects get none', async () => {
+  for (const caller of dialects.filter(dialect => dialect !== 'gemini')) {
+    planError([badRequest])
+    expect(JSON.stringify(await raise(caller, 'gemini'))).not.toContain(violation.field)
+  }
+})
