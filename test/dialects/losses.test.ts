@@ -1,15 +1,15 @@
 // No silent loss: fields that the dialect of the upstream does not have are reported in a header and in the record, or the
 // call is refused if the caller wants that.
 
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Harness } from '../support/gateway.ts'
 import type { Dialect } from './upstreams.ts'
-import { modelOf, startDialects } from './upstreams.ts'
+import { dialects, modelOf, models, startDialects } from './upstreams.ts'
 
 let harness: Harness
 let key: string
 beforeAll(async () => {
-  harness = await startDialects()
+  harness = await startDialects({ models: [...models, { ...models[0], id: 'fixed', traits: { sampling: false } }] })
   key = await harness.key()
 })
 afterAll(() => harness.stop())
@@ -20,6 +20,8 @@ const send = (path: string, body: object, headers: Record<string, string> = {}):
     headers: { 'authorization': `Bearer ${key}`, 'content-type': 'application/json', ...headers },
     body: JSON.stringify(body),
   })
+
+const strict = { 'x-weir-translate': 'Strict' }
 
 const ask = (body: object, headers?: Record<string, string>): Promise<Response> =>
   send('/v1/chat/completions', { messages: [{ role: 'user', content: 'Hello' }], ...body }, headers)
@@ -53,7 +55,7 @@ async function expectRefused(answer: Response, requests: number): Promise<void> 
 }
 
 test('a call with strict translation is refused with the lost fields, and is neither sent nor charged', async () => {
-  await expectRefused(await ask(untranslatable, { 'x-weir-translate': 'Strict' }), harness.upstream.requests.length)
+  await expectRefused(await ask(untranslatable, strict), harness.upstream.requests.length)
   expect((await ask({ model: modelOf('openai-chat'), seed: 7 }, { 'x-weir-translate': 'strict' })).status).toBe(200)
 })
 
@@ -101,4 +103,73 @@ test.each<readonly [Dialect, string]>([
     200,
     expect.arrayContaining([code]) as unknown as string[],
   ])
+})
+
+describe('a field at its default value is no loss:', () => {
+  const said = [{ role: 'user', content: 'Hello' }]
+  const tool = { name: 'f', description: 'd' }
+  const schema = { type: 'object', properties: {} }
+  const chatDefaults = {
+    messages: said,
+    ...{ temperature: 1, top_p: 1, frequency_penalty: 0, presence_penalty: 0, n: 1, stop: [], logit_bias: {} },
+    ...{ logprobs: false, verbosity: 'medium', metadata: {}, store: false, modalities: ['text'], min_p: 0 },
+    ...{ repetition_penalty: 1, service_tier: 'auto', response_format: { type: 'text' }, parallel_tool_calls: true },
+    tools: [{ type: 'function', function: { ...tool, parameters: schema } }],
+    tool_choice: 'auto',
+  }
+  const responsesDefaults = {
+    input: 'Hello',
+    ...{ temperature: 1, top_p: 1, frequency_penalty: 0, presence_penalty: 0, top_logprobs: 0, metadata: {} },
+    ...{ truncation: 'disabled', background: false, store: false, include: [], context_management: [] },
+    ...{ text: { format: { type: 'text' }, verbosity: 'medium' }, service_tier: 'auto', parallel_tool_calls: true },
+    tools: [{ type: 'function', ...tool, parameters: schema, async: false, defer_loading: false }],
+    tool_choice: 'auto',
+  }
+  const document = { type: 'document', source: { type: 'text', media_type: 'text/plain', data: 'd' } }
+  const messagesDefaults = {
+    messages: [{ role: 'user', content: [{ ...document, citations: { enabled: false } }] }],
+    ...{ max_tokens: 99, temperature: 1, top_p: 1, stop_sequences: [], mcp_servers: [], service_tier: 'auto' },
+    tools: [{ ...tool, input_schema: schema, defer_loading: false, allowed_callers: ['direct'] }],
+    tool_choice: { type: 'auto', disable_parallel_tool_use: false },
+  }
+  const config = { temperature: 1, topP: 1, candidateCount: 1, frequencyPenalty: 0, presencePenalty: 0 }
+  const geminiDefaults = {
+    contents: [{ parts: [{ text: 'Hello' }] }],
+    safetySettings: [],
+    generationConfig: {
+      ...config,
+      ...{ stopSequences: [], responseLogprobs: false, responseMimeType: 'text/plain', responseModalities: ['TEXT'] },
+      ...{ audioTimestamp: false, enableAffectiveDialog: false },
+    },
+    tools: [{ functionDeclarations: [{ ...tool, parameters: schema, behavior: 'BLOCKING' }] }],
+    toolConfig: { functionCallingConfig: { mode: 'AUTO' }, includeServerSideToolInvocations: false },
+  }
+  const callers: readonly (readonly [Dialect, (model: string) => string, object])[] = [
+    ['openai-chat', () => '/v1/chat/completions', chatDefaults],
+    ['openai-responses', () => '/v1/responses', responsesDefaults],
+    ['anthropic-messages', () => '/v1/messages', messagesDefaults],
+    ['gemini', model => `/v1beta/models/${model}:generateContent`, geminiDefaults],
+  ]
+  /** A model that takes no sampling settings loses none that are at their default. */
+  const modelIds = ['echo', 'fixed']
+
+  test.each(callers)('of %s', async (caller, path, body) => {
+    for (const upstream of dialects.filter(dialect => dialect !== caller)) {
+      for (const model of modelIds.map(id => modelOf(upstream, id))) {
+        const answer = await send(path(model), { ...body, ...(caller !== 'gemini' && { model }) }, strict)
+        expect([model, answer.status, await answer.text()]).toEqual([model, 200, expect.any(String)])
+        expect(answer.headers.get('x-weir-loss')).toBeNull()
+      }
+    }
+  })
+
+  test('any other value is one', async () => {
+    const sampling = { temperature: 0.5, top_p: 0.5, frequency_penalty: 0.1, presence_penalty: 0.1, verbosity: 'low' }
+    const others = { ...sampling, min_p: 0.1, repetition_penalty: 1.1 }
+    const answer = await ask({ model: modelOf('anthropic-messages', 'fixed'), ...others })
+    expect([answer.status, answer.headers.get('x-weir-loss')?.split(', ').toSorted()]).toEqual([
+      200,
+      Object.keys(others).toSorted(),
+    ])
+  })
 })

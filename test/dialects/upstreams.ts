@@ -31,7 +31,8 @@ export const providerOf = (dialect: Dialect): string => `up-${dialect}`
 
 export const modelOf = (dialect: Dialect, model = 'echo'): string => `${providerOf(dialect)}/${model}`
 
-const models = ['echo', 'lorem', 'slow', 'think', 'json', 'see'].map(id => ({
+/** The default models. */
+export const models = ['echo', 'lorem', 'slow', 'think', 'json', 'see'].map(id => ({
   id,
   contextTokens: 32_768,
   outputTokensMax: 4_096,

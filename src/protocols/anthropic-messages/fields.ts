@@ -34,7 +34,7 @@ export const requestFields: FieldTable = {
   compaction: 'lost',
   context_management: 'lost',
   fallback_credit_token: 'lost',
-  mcp_servers: 'lost',
+  mcp_servers: { unless: [] },
 }
 
 export const outputFields: FieldTable = { effort: 'read', format: 'read', task_budget: 'lost' }
@@ -62,9 +62,9 @@ export const toolFields: FieldTable = {
   cache_control: 'read',
   // Changes only how arguments are streamed.
   eager_input_streaming: 'moot',
-  defer_loading: 'lost',
+  defer_loading: { unless: false },
   input_examples: 'lost',
-  allowed_callers: 'lost',
+  allowed_callers: { unless: ['direct'] },
 }
 
 export const searchFields: FieldTable = {
@@ -74,10 +74,10 @@ export const searchFields: FieldTable = {
   max_uses: 'read',
   user_location: 'read',
   cache_control: 'read',
-  blocked_domains: 'lost',
-  defer_loading: 'lost',
-  strict: 'lost',
-  allowed_callers: 'lost',
+  blocked_domains: { unless: [] },
+  defer_loading: { unless: false },
+  strict: { unless: false },
+  allowed_callers: { unless: ['direct'] },
   response_inclusion: 'lost',
 }
 
@@ -99,7 +99,7 @@ export const blockFields: Readonly<Record<string, FieldTable>> = {
     title: 'read',
     cache_control: 'read',
     context: 'lost',
-    citations: 'lost',
+    citations: { unless: { enabled: false } },
   },
   search_result: {
     type: 'read',
@@ -107,7 +107,7 @@ export const blockFields: Readonly<Record<string, FieldTable>> = {
     source: 'read',
     title: 'read',
     cache_control: 'read',
-    citations: 'lost',
+    citations: { unless: { enabled: false } },
   },
   thinking: { type: 'read', thinking: 'read', signature: 'read' },
   redacted_thinking: { type: 'read', data: 'read' },

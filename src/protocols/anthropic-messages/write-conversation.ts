@@ -1,6 +1,8 @@
 // Writes the neutral conversation as a request for an upstream of this dialect.
 
 import type { Conversation, GenerationSettings } from '../neutral/conversation.ts'
+import type { SettingCodes } from '../neutral/default-settings.ts'
+import { addSettingLosses, isAsked } from '../neutral/default-settings.ts'
 import type { Losses } from '../neutral/losses.ts'
 import type { ConversationTarget } from '../protocol.ts'
 import { invalid } from '../request/checks.ts'
@@ -111,33 +113,33 @@ function writeSampling(settings: GenerationSettings, { traits, notes }: Conversa
     else losses.add(name)
   }
   if (temperature !== undefined && temperature > TEMPERATURE_MAX) losses.add('temperature')
-  // A temperature of 1 is the default, so leaving it out is no loss.
-  const isDefault = temperature === TEMPERATURE_MAX && (thinks || !takesSampling)
+  const isDefault = !isAsked(settings, 'temperature') && (thinks || !takesSampling)
   const bounded = temperature === undefined || isDefault ? undefined : Math.min(temperature, TEMPERATURE_MAX)
   addValue('temperature', bounded, takesSampling && !thinks)
   const takesTopP =
     takesSampling && sampling.temperature === undefined && (!thinks || (topP ?? 0) >= THINKING_TOP_P_MIN)
-  addValue('top_p', topP === 1 && !takesTopP ? undefined : topP, takesTopP)
+  addValue('top_p', isAsked(settings, 'topP') || takesTopP ? topP : undefined, takesTopP)
   addValue('top_k', topK, takesSampling && !thinks)
   return sampling
 }
+
+/** Settings that this dialect does not have. */
+const unsupported: SettingCodes = [
+  ['seed', 'seed'],
+  ['frequencyPenalty', 'frequency_penalty'],
+  ['presencePenalty', 'presence_penalty'],
+  ['logprobs', 'logprobs'],
+  ['logitBias', 'logit_bias'],
+  ['verbosity', 'verbosity'],
+  ['metadata', 'metadata'],
+  ['cacheKey', 'prompt_cache_key'],
+]
 
 function writeSettings(settings: GenerationSettings, losses: Losses): Json {
   const { endUser, cache, stream } = settings
   const stop = settings.stop?.filter(text => text.trim() !== '') ?? []
   if (stop.length < (settings.stop?.length ?? 0)) losses.add('stop')
-  const { seed, frequencyPenalty, presencePenalty, logprobs, logitBias, verbosity, metadata, cacheKey } = settings
-  const unsupported = {
-    seed,
-    frequency_penalty: frequencyPenalty || undefined,
-    presence_penalty: presencePenalty || undefined,
-    logprobs,
-    logit_bias: logitBias,
-    verbosity,
-    metadata,
-    prompt_cache_key: cacheKey,
-  }
-  for (const [name, value] of Object.entries(unsupported)) if (value !== undefined) losses.add(name)
+  addSettingLosses(settings, unsupported, losses)
   return {
     ...(stop.length > 0 && { stop_sequences: stop }),
     ...(endUser !== undefined && { metadata: { user_id: endUser } }),

@@ -11,7 +11,7 @@ export const requestFields: FieldTable = {
   generationConfig: 'read',
   serviceTier: 'read',
   labels: 'read',
-  safetySettings: 'lost',
+  safetySettings: { unless: [] }, // one of Google's SDKs sends an empty list with every call
   cachedContent: 'lost',
   continuationToken: 'lost',
   modelArmorConfig: 'lost',
@@ -39,10 +39,10 @@ export const configFields: FieldTable = {
   thinkingConfig: 'read',
   speechConfig: 'lost',
   imageConfig: 'lost',
-  audioTimestamp: 'lost',
+  audioTimestamp: { unless: false },
   audioTranscriptionConfig: 'lost',
-  enableAffectiveDialog: 'lost',
-  enableEnhancedCivicAnswers: 'lost',
+  enableAffectiveDialog: { unless: false },
+  enableEnhancedCivicAnswers: { unless: false },
   modelConfig: 'moot', // refused, like the other two fields that choose a model
   modelSelectionConfig: 'moot',
   responseFormat: 'lost',
@@ -59,7 +59,7 @@ export const thinkingFields: FieldTable = {
 export const toolConfigFields: FieldTable = {
   functionCallingConfig: 'read',
   retrievalConfig: 'lost',
-  includeServerSideToolInvocations: 'lost',
+  includeServerSideToolInvocations: { unless: false },
 }
 
 export const functionCallingFields: FieldTable = {
@@ -73,7 +73,7 @@ export const functionFields: FieldTable = {
   description: 'read',
   parameters: 'read',
   parametersJsonSchema: 'read',
-  behavior: 'lost',
+  behavior: { unless: 'BLOCKING' },
   response: 'lost',
   responseJsonSchema: 'lost',
 }
@@ -127,7 +127,7 @@ export const callFields: FieldTable = {
   name: 'read',
   args: 'read',
   partialArgs: 'lost',
-  willContinue: 'lost',
+  willContinue: { unless: false },
 }
 
 export const resultFields: FieldTable = {
@@ -136,7 +136,7 @@ export const resultFields: FieldTable = {
   response: 'read',
   parts: 'read',
   scheduling: 'lost',
-  willContinue: 'lost',
+  willContinue: { unless: false },
 }
 
 export const contentFields: FieldTable = { role: 'read', parts: 'read' }

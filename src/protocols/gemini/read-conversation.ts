@@ -24,8 +24,6 @@ export function readConversation(call: Call): Conversation {
   if (detail === undefined && config.mediaResolution) reader.lostFields.add('generationConfig.mediaResolution')
   const { lostFields } = reader
   for (const field of findLostFields(json, requestFields)) lostFields.add(field)
-  // One of Google's SDKs sends an empty `safetySettings` with every call.
-  if (asList(json.safetySettings).length === 0) lostFields.delete('safetySettings')
   for (const field of findLostFields(config, configFields, CONFIG)) lostFields.add(field)
   const system = reader.readSystem(json.systemInstruction)
   const turns = reader.readContents(asList(json.contents))

@@ -233,7 +233,7 @@ describe('settings are written:', () => {
       cacheKey: 'k',
       cache: {},
       serviceClass: 'ultrafast',
-      temperature: 1,
+      temperature: 0.5,
       stop: ['1', '2', '3', '4', '5', '6'],
       stream: false,
     } as const

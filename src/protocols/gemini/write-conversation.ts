@@ -7,6 +7,8 @@ import type {
   MediaPart,
   OutputFormat,
 } from '../neutral/conversation.ts'
+import type { SettingCodes } from '../neutral/default-settings.ts'
+import { addSettingLosses } from '../neutral/default-settings.ts'
 import type { ConversationTarget } from '../protocol.ts'
 import type { Json } from '../request/json-type.ts'
 import { toGoogleSchema } from './schema.ts'
@@ -36,18 +38,20 @@ export function buildRequest(conversation: Conversation, target: ConversationTar
   }
 }
 
+const unsupported: SettingCodes = [
+  ['logitBias', 'logit_bias'],
+  ['verbosity', 'verbosity'],
+  ['endUser', 'user'],
+  ['metadata', 'metadata'],
+  ['cacheKey', 'prompt_cache_key'],
+]
+
 /** Records settings that this dialect has no field for. */
 function noteLosses(settings: GenerationSettings, { notes }: ConversationTarget): void {
-  const { logitBias, verbosity, endUser, metadata, cacheKey, cache } = settings
-  const lost = {
-    logit_bias: logitBias,
-    verbosity,
-    user: endUser,
-    metadata,
-    prompt_cache_key: cacheKey,
-    [cache === 'breakpoints' ? 'prompt_cache_options' : 'cache_control']: cache,
+  addSettingLosses(settings, unsupported, notes.losses)
+  if (settings.cache !== undefined) {
+    notes.losses.add(settings.cache === 'breakpoints' ? 'prompt_cache_options' : 'cache_control')
   }
-  for (const [code, value] of Object.entries(lost)) if (value !== undefined) notes.losses.add(code)
 }
 
 function writeConfig(conversation: Conversation, target: ConversationTarget): Json {
@@ -84,11 +88,16 @@ function findCap({ outputTokensMax }: GenerationSettings, target: ConversationTa
   return Math.min(outputTokensMax, target.cap ?? outputTokensMax, target.outputTokensMax ?? outputTokensMax)
 }
 
-function writeSampling({ temperature, topP, topK }: GenerationSettings, { traits, notes }: ConversationTarget): Json {
+const SAMPLING_CODES: SettingCodes = [
+  ['temperature', 'temperature'],
+  ['topP', 'top_p'],
+  ['topK', 'top_k'],
+]
+
+function writeSampling(settings: GenerationSettings, { traits, notes }: ConversationTarget): Json {
+  const { temperature, topP, topK } = settings
   if (traits.sampling !== false) return { temperature, topP, topK }
-  for (const [code, value] of Object.entries({ temperature, top_p: topP, top_k: topK })) {
-    if (value !== undefined) notes.losses.add(code)
-  }
+  addSettingLosses(settings, SAMPLING_CODES, notes.losses)
   return {}
 }
 

@@ -64,7 +64,7 @@ describe('a field of a chat request is carried or reported as lost:', () => {
   const ark: Readonly<Record<string, unknown>> = {
     frequency_penalty: 1,
     presence_penalty: 1,
-    repetition_penalty: 1,
+    repetition_penalty: 1.5,
     logit_bias: { 5: 1 },
     logprobs: true,
     top_logprobs: 3,

@@ -24,7 +24,9 @@ export const requestFields: FieldTable = {
   ...withRule('read', 'response_format', 'prompt_cache_key', 'prompt_cache_options', 'store', 'modalities'),
   ...withRule('read', 'stream_options'),
   ...withRule('read', 'reasoning_effort', 'reasoning', 'thinking', 'enable_thinking', 'thinking_budget', 'extra_body'),
-  ...withRule('lost', 'audio', 'moderation', 'prediction', 'prompt_cache_retention', 'min_p', 'repetition_penalty'),
+  ...withRule('lost', 'audio', 'moderation', 'prediction', 'prompt_cache_retention'),
+  min_p: { unless: 0 },
+  repetition_penalty: { unless: 1 },
 }
 
 /** The gateway writes usage itself. It adds no padding against eavesdroppers. */

@@ -418,13 +418,15 @@ describe('settings', () => {
   test('are losses if chat or the model does not have them', () => {
     const { losses } = writeSettings({ topK: 5, metadata: { a: 'b' }, serviceClass: 'ultrafast' })
     expect(losses.toSorted()).toEqual(['metadata', 'service_tier', 'top_k'])
-    const withoutSampling = writeSettings({ temperature: 1, topP: 1 }, { traits: { sampling: false } })
+    const withoutSampling = writeSettings({ temperature: 0.5, topP: 0.5 }, { traits: { sampling: false } })
+    const atDefaults = writeSettings({ temperature: 1, topP: 1 }, { traits: { sampling: false } })
+    expect([atDefaults.losses, atDefaults.body.temperature]).toEqual([[], undefined])
     expect(withoutSampling.losses).toEqual(['temperature', 'top_p'])
     expect(withoutSampling.body).not.toHaveProperty('temperature')
     const onlyWithoutThinking = { traits: { samplingWithoutThinking: true } }
-    const settings = { stream: false, temperature: 1 }
+    const settings = { stream: false, temperature: 0.5 }
     expect(write({ settings }, onlyWithoutThinking).losses).toEqual(['temperature'])
-    expect(write({ settings, reasoning: { budget: 0 } }, onlyWithoutThinking).body.temperature).toBe(1)
+    expect(write({ settings, reasoning: { budget: 0 } }, onlyWithoutThinking).body.temperature).toBe(0.5)
     const ark = writeSettings({ cacheKey: 'k', verbosity: 'low', serviceClass: 'flex' }, {}, arkChat)
     expect(ark.losses).toEqual(['prompt_cache_key', 'verbosity', 'service_tier'])
   })

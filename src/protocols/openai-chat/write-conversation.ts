@@ -9,6 +9,8 @@ import type {
   OutputFormat,
   ReasoningOptions,
 } from '../neutral/conversation.ts'
+import type { SettingCodes } from '../neutral/default-settings.ts'
+import { addSettingLosses } from '../neutral/default-settings.ts'
 import type { ConversationTarget } from '../protocol.ts'
 import { invalid } from '../request/checks.ts'
 import type { ChatFlavour } from './flavour.ts'
@@ -120,7 +122,7 @@ function writeSettings(settings: GenerationSettings, writing: ChatWriteContext):
   const { losses } = target.notes
   if (choices > flavour.choicesMax) throw invalid('n', `must be at most ${flavour.choicesMax} for this model`)
   const caps = [settings.outputTokensMax, target.cap].filter(cap => cap !== undefined)
-  if (settings.metadata !== undefined) losses.add('metadata')
+  addSettingLosses(settings, [['metadata', 'metadata']], losses)
   if (stop !== undefined && stop.length > STOP_SEQUENCES_MAX) losses.add('stop')
   return {
     ...(caps.length > 0 && { [target.capField]: Math.min(...caps) }),
@@ -138,15 +140,25 @@ function writeSettings(settings: GenerationSettings, writing: ChatWriteContext):
   }
 }
 
+const SAMPLING_CODES: SettingCodes = [
+  ['temperature', 'temperature'],
+  ['topP', 'top_p'],
+]
+
 function writeSampling({ settings, reasoning }: Conversation, { traits, notes }: ConversationTarget): object {
-  const { temperature, topP, topK } = settings
-  if (topK !== undefined) notes.losses.add('top_k')
+  const { temperature, topP } = settings
+  addSettingLosses(settings, [['topK', 'top_k']], notes.losses)
   const thinks = reasoning === undefined || effortOf(reasoning) !== 'none'
   if (traits.sampling !== false && !(thinks && traits.samplingWithoutThinking)) return { temperature, top_p: topP }
-  if (temperature !== undefined) notes.losses.add('temperature')
-  if (topP !== undefined) notes.losses.add('top_p')
+  addSettingLosses(settings, SAMPLING_CODES, notes.losses)
   return {}
 }
+
+const optionalCodes = [
+  ['cacheKey', 'prompt_cache_key'],
+  ['verbosity', 'verbosity'],
+  ['endUser', 'user'],
+] as const satisfies SettingCodes
 
 /** Writes the settings that not every upstream accepts. */
 function writeOptionalFields(settings: GenerationSettings, writing: ChatWriteContext): object {
@@ -158,7 +170,8 @@ function writeOptionalFields(settings: GenerationSettings, writing: ChatWriteCon
   const names = Object.keys(fields) as (keyof typeof fields)[]
   const requested = names.filter(name => fields[name] !== undefined)
   const accepted = requested.filter(name => acceptsField(writing, name))
-  for (const name of requested) if (!accepted.includes(name)) writing.target.notes.losses.add(name)
+  const lost = optionalCodes.filter(([, code]) => !accepted.includes(code))
+  addSettingLosses(settings, lost, writing.target.notes.losses)
   return Object.fromEntries(accepted.map(name => [name, fields[name]]))
 }
 

@@ -26,7 +26,7 @@ const common: FieldTable = {
   max_tool_calls: 'lost',
   // Before a call is translated, the previous response has been merged into its input.
   previous_response_id: 'lost',
-  context_management: 'lost',
+  context_management: { unless: [] },
 }
 
 export const openaiFields: FieldTable = {
@@ -94,7 +94,7 @@ export const itemFields: Readonly<Record<string, FieldTable>> = {
     arguments: 'read',
     caller: 'moot',
     namespace: 'read',
-    async: 'lost',
+    async: { unless: false },
   },
   custom_tool_call: {
     ...item,
@@ -103,7 +103,7 @@ export const itemFields: Readonly<Record<string, FieldTable>> = {
     input: 'read',
     caller: 'moot',
     namespace: 'read',
-    async: 'lost',
+    async: { unless: false },
   },
   function_call_output: result,
   custom_tool_call_output: result,
@@ -135,7 +135,7 @@ export const toolFields: Readonly<Record<string, FieldTable>> = {
     // In other dialects only the model can call tools.
     allowed_callers: 'moot',
     defer_loading: 'moot',
-    async: 'lost',
+    async: { unless: false },
     output_schema: 'lost',
   },
   custom: {
@@ -145,14 +145,14 @@ export const toolFields: Readonly<Record<string, FieldTable>> = {
     format: 'read',
     allowed_callers: 'moot',
     defer_loading: 'moot',
-    async: 'lost',
+    async: { unless: false },
   },
   search: {
     type: 'read',
     filters: 'read',
     search_context_size: 'read',
     user_location: 'read',
-    external_web_access: 'lost',
+    external_web_access: { unless: true },
     search_content_types: 'lost',
   },
 }

@@ -260,13 +260,14 @@ describe('thinking', () => {
   })
 
   test('leaves out sampling settings that the model does not allow', () => {
-    const settings = { stream: false, temperature: 1 }
-    expect(write(conversationOf({ settings }), { traits: { sampling: false } })).toMatchObject({
-      losses: ['temperature'],
-    })
+    const settings = { stream: false, temperature: 0.5 }
+    expect(write(conversationOf({ settings }), { traits: { sampling: false } }).losses).toEqual(['temperature'])
+    const atDefault = conversationOf({ settings: { ...settings, temperature: 1 } })
+    const { json, losses } = write(atDefault, { traits: { sampling: false } })
+    expect([json.temperature, losses]).toEqual([undefined, []])
     const traits = { thinking: 'effort', samplingWithoutThinking: true } as const
     expect(write(conversationOf({ settings }), { traits }).json.temperature).toBeUndefined()
-    expect(write(conversationOf({ settings, reasoning: { effort: 'none' } }), { traits }).json.temperature).toBe(1)
+    expect(write(conversationOf({ settings, reasoning: { effort: 'none' } }), { traits }).json.temperature).toBe(0.5)
   })
 
   const sealed = (origin: string, form: 'encrypted' | 'signature' = 'encrypted') =>

@@ -2,6 +2,8 @@
 // conversation, and thoughts come back with encrypted reasoning state.
 
 import type { Conversation, ConversationMessage, GenerationSettings, TextPart } from '../neutral/conversation.ts'
+import type { SettingCodes } from '../neutral/default-settings.ts'
+import { addSettingLosses, isAsked } from '../neutral/default-settings.ts'
 import { shortened } from '../openai-chat/short-names.ts'
 import type { ConversationTarget } from '../protocol.ts'
 import { invalid } from '../request/checks.ts'
@@ -100,15 +102,16 @@ const jsonMessage = (flavour: ResponsesFlavour): Json => ({
   content: [{ type: 'input_text', text: 'Answer with a JSON object.' }],
 })
 
-function verbosity({ verbosity: requested }: GenerationSettings, { flavour, target }: ResponsesWriteContext): Json {
+function verbosity(settings: GenerationSettings, { flavour, target }: ResponsesWriteContext): Json {
+  const { verbosity: requested } = settings
   if (requested === undefined) return {}
   if (!flavour.missingFields.has('verbosity')) return { verbosity: requested }
-  target.notes.losses.add('verbosity')
+  addSettingLosses(settings, [['verbosity', 'verbosity']], target.notes.losses)
   return {}
 }
 
 /** Settings that this dialect does not have, with their loss codes. */
-const unsupported: readonly (readonly [keyof GenerationSettings, string])[] = [
+const unsupported: SettingCodes = [
   ['stop', 'stop'],
   ['seed', 'seed'],
   ['topK', 'top_k'],
@@ -117,13 +120,15 @@ const unsupported: readonly (readonly [keyof GenerationSettings, string])[] = [
   ['logitBias', 'logit_bias'],
 ]
 
+const samplingNames: SettingCodes = [
+  ['temperature', 'temperature'],
+  ['topP', 'top_p'],
+]
+
 function writeSettings(settings: GenerationSettings, writing: ResponsesWriteContext, thinks: boolean): Json {
   const { flavour, target } = writing
   const { losses } = target.notes
-  for (const [name, code] of unsupported) {
-    const value = settings[name]
-    if (value !== undefined && !(Array.isArray(value) && value.length === 0)) losses.add(code)
-  }
+  addSettingLosses(settings, unsupported, losses)
   const fields: Record<string, unknown> = {
     max_output_tokens: minOf(settings.outputTokensMax, target.cap),
     temperature: settings.temperature,
@@ -140,7 +145,8 @@ function writeSettings(settings: GenerationSettings, writing: ResponsesWriteCont
     flavour.missingFields.has(name) || (!hasSampling && (name === 'temperature' || name === 'top_p'))
   for (const name in fields) {
     if (fields[name] === undefined || !lacks(name)) continue
-    losses.add(name)
+    const isDefault = samplingNames.some(([setting, field]) => field === name && !isAsked(settings, setting))
+    if (!isDefault) losses.add(name)
     fields[name] = undefined
   }
   if (settings.logprobs !== undefined && flavour.missingFields.has('top_logprobs')) losses.add('logprobs')

@@ -1,19 +1,24 @@
 // Tables of the fields that a translation carries. A field that is not in the table is reported as a loss.
 
+import { isDeepStrictEqual } from 'node:util'
+
 /**
  * - `read`: the translation carries the field
  * - `moot`: nothing is lost without the field, whatever its value
  * - `lost`: no other dialect can carry the field, as for all fields that are not in the table
+ * - `unless`: lost, unless the field has this value, which is its default
  */
-export type FieldTable = Readonly<Record<string, 'read' | 'moot' | 'lost'>>
+export type FieldTable = Readonly<Record<string, 'read' | 'moot' | 'lost' | { readonly unless: unknown }>>
 
 /** Returns the paths of present fields that are not carried. Null counts as absent. */
 export function findLostFields(json: Readonly<Record<string, unknown>>, table: FieldTable, path = ''): string[] {
   const unread: string[] = []
   for (const name in json) {
-    if (json[name] === null || json[name] === undefined) continue
-    const rule = Object.hasOwn(table, name) ? table[name] : 'lost'
-    if (rule === 'lost') unread.push(path === '' ? name : `${path}.${name}`)
+    const value = json[name]
+    if (value === null || value === undefined) continue
+    const rule = Object.hasOwn(table, name) ? table[name]! : 'lost'
+    const isLost = typeof rule === 'object' ? !isDeepStrictEqual(value, rule.unless) : rule === 'lost'
+    if (isLost) unread.push(path === '' ? name : `${path}.${name}`)
   }
   return unread
 }
