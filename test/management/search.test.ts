@@ -1,9 +1,13 @@
 // The search finds things of all kinds, and nothing that the actor may not see.
 
 import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { join } from 'node:path'
 import { textId } from '../../src/base/ids.ts'
+import { openDatabase } from '../support/database.ts'
 import type { DeskApp, Who } from './desk-app.ts'
 import { member, openDeskApp, owner } from './desk-app.ts'
+
+const support: Who = { personId: 0, role: 'support' }
 
 let app: DeskApp
 let own: { accountId: number; keyId: number }
@@ -48,6 +52,29 @@ test('keys are found by their end, and all by their ids', async () => {
   expect(await hits(owner, textId('req', callId))).toEqual(['call p/m'])
   expect(await hits(owner, textId('usr', 7))).toEqual(['person 7'])
   expect(await hits(owner, textId('req', callId + 1))).toEqual([])
+})
+
+test('people are found by the beginning of their names and addresses', async () => {
+  const db = openDatabase(join(app.folder, 'weir.db'))
+  const insert = "INSERT INTO person (id, email, name, role, created_ms) VALUES (?1, ?2, ?3, 'member', 0)"
+  db.run(insert, [70, 'a@marsh.invalid', 'Marsh Zoe'])
+  db.run(insert, [71, 'marsh@a.invalid', 'Bo'])
+  db.close()
+  expect(await hits(owner, 'MARSH')).toEqual(['person Bo', 'person Marsh Zoe'])
+  expect(await hits(owner, 'zoe')).toEqual([])
+})
+
+test('support finds webhooks by what it sees of their URLs', async () => {
+  const url = 'https://only.invalid/T000/s3cret?token=t0ken'
+  const created = await app.ask(owner, 'POST webhooks', { url, events: ['balance.low'] })
+  const id = String(created.body.id)
+  for (const text of ['https://only', 'ONLY.inv', id]) {
+    expect(await hits(support, text)).toEqual(['webhook https://only.invalid/…'])
+    expect(await hits(owner, text)).toEqual([`webhook ${url}`])
+  }
+  // A hit would tell that the text is a part of the secret.
+  for (const text of ['t000', 's3', 't0ken', 'invalid/T']) expect(await hits(support, text)).toEqual([])
+  expect(await hits(owner, 's3cret')).toEqual([`webhook ${url}`])
 })
 
 test('staff find what is in memory', async () => {

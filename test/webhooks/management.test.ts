@@ -55,6 +55,8 @@ describe('the URL of a webhook', () => {
       await support.ask('GET', `web/webhooks/${String(site.body.id)}`),
       await support.ask('GET', `web/webhooks/${hook}/deliveries`),
       await support.ask('GET', 'web/audit-log'),
+      await support.ask('GET', 'web/search?text=hooks.ex'),
+      await support.ask('GET', `web/search?text=${hook}`),
     ]
     for (const { text } of visible) expect(text).not.toMatch(/s3cret|t0ken|T000/)
     expect(visible[1]!.body.url).toBe('https://hooks.example.com/…')

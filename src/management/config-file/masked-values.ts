@@ -1,7 +1,7 @@
 // Masks what may be a secret in the fields of a plan. A plan is printed, and a pipeline keeps what it prints.
 
-import { maskedUrl } from '../resources/webhooks.ts'
 import { looksLikeCredential } from '../services/channel-checks.ts'
+import { maskedUrl } from '../webhooks/shown-url.ts'
 import type { ListName } from './file-schema.ts'
 import type { EntryChanges } from './subject.ts'
 

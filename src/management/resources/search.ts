@@ -1,14 +1,20 @@
 // The endpoint that finds things of all kinds by a text.
 
 import * as z from 'zod'
+import { parseTextId, textId } from '../../base/ids.ts'
+import type { Scope } from '../../store/queries/paging.ts'
+import type { Actor } from '../actor.ts'
 import { rankOf } from '../actor.ts'
 import type { ManagementParts } from '../management-parts.ts'
 import { channelViews } from '../services/channel-views.ts'
+import { shownUrl } from '../webhooks/shown-url.ts'
 import type { WebEndpoint } from './endpoint.ts'
 import { endpoint } from './endpoint.ts'
 
 const HITS_MAX = 20
 const HITS_OF_KIND_MAX = 5
+/** Webhooks have no names: so many of the newest are compared. */
+const WEBHOOKS_MAX = 200
 
 const kinds = [
   ...(['account', 'person', 'key', 'channel', 'provider', 'model', 'route', 'tier'] as const),
@@ -53,6 +59,26 @@ function hitsInMemory(parts: ManagementParts, text: string): readonly HitBody[] 
   return hits
 }
 
+interface WebhookSearch {
+  readonly text: string
+  readonly scope: Scope | null
+  readonly actor: Actor
+}
+
+/** The webhook with the text as its id, and those that contain the text in what this actor sees of their URLs. */
+async function webhookHits({ queryWorker }: ManagementParts, { text, scope, actor }: WebhookSearch) {
+  const managed = scope && { ...scope, rank: rankOf('manager') }
+  const id = parseTextId('hook', text)
+  const named = id === undefined ? null : await queryWorker.query('webhook', { id, scope: managed })
+  const recent = { scope: managed, filters: {}, sort: 'created', descending: true, limit: WEBHOOKS_MAX }
+  const { rows } = await queryWorker.query('webhooks', recent)
+  const hits = [...(named === null ? [] : [named]), ...rows].map(
+    (row): HitBody => ({ kind: 'webhook', id: textId('hook', row.id), name: shownUrl(actor, row.url), detail: null }),
+  )
+  const wanted = text.toLowerCase()
+  return hits.filter(hit => hit.id === text || hit.name.toLowerCase().includes(wanted)).slice(0, HITS_OF_KIND_MAX)
+}
+
 export function searchEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
   return [
     endpoint({
@@ -62,10 +88,13 @@ export function searchEndpoints(parts: ManagementParts): readonly WebEndpoint[] 
       summary: 'Find what you may see by the beginning of its name, the end of a key, or its id.',
       query: z.strictObject({ text: z.string().trim().min(1).max(200) }),
       answer: z.object({ data: z.array(Hit).meta({ description: `At most ${HITS_MAX}` }) }),
-      async run({ query: { text }, scope }) {
-        const webhookScope = scope && { ...scope, rank: rankOf('manager') }
-        const found = await parts.queryWorker.query('search', { scope, webhookScope, text, limit: HITS_OF_KIND_MAX })
-        const hits: readonly HitBody[] = [...found, ...(scope === null ? hitsInMemory(parts, text) : [])]
+      async run({ query: { text }, scope, actor }) {
+        const [found, webhooks] = await Promise.all([
+          parts.queryWorker.query('search', { scope, text, limit: HITS_OF_KIND_MAX }),
+          webhookHits(parts, { text, scope, actor }),
+        ])
+        const inMemory = scope === null ? hitsInMemory(parts, text) : []
+        const hits: readonly HitBody[] = [...found, ...webhooks, ...inMemory]
         const unique = new Map(hits.map(hit => [`${hit.kind} ${hit.id}`, hit]))
         return { body: { data: [...unique.values()].slice(0, HITS_MAX) } }
       },

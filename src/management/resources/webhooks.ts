@@ -19,6 +19,7 @@ import { must } from '../web/issue-text.ts'
 import { accountEvents, eventHeaders, eventId, eventText, siteEvents } from '../webhooks/events.ts'
 import type { WebhookInput } from '../webhooks/new-webhook.ts'
 import { InvalidWebhookUrl, insertWebhook, originOf, webhookOrigin } from '../webhooks/new-webhook.ts'
+import { shownUrl } from '../webhooks/shown-url.ts'
 import { secretFrom } from './channel-schemas.ts'
 import type { ManagementRequest, WebEndpoint } from './endpoint.ts'
 import { endpoint, idOf, listOf, listQuery, managedBy, noContent, time, version } from './endpoint.ts'
@@ -113,18 +114,12 @@ export const webhookUrl = z.string().min(1).max(bounds.webhookUrlCharsMax)
 const params = z.object({ webhook: idOf('hook') })
 const deliveryParams = z.object({ webhook: idOf('hook'), delivery: idOf('evt') })
 
-/** Path and query may contain a secret of the receiver, so support and plans do not show them. */
-export const maskedUrl = (text: string): string => {
-  const { origin, pathname, search } = new URL(text)
-  return pathname === '/' && search === '' ? `${origin}/` : `${origin}/…`
-}
-
 const showWebhook =
   (actor: Actor) =>
   ({ id, accountId, createdMs, events, url: fullUrl, ...row }: WebhookView) => ({
     ...row,
     id: textId('hook', id),
-    url: urlFor(actor, fullUrl),
+    url: shownUrl(actor, fullUrl),
     account: accountId === null ? null : textId('acc', accountId),
     events: (events ?? []) as z.output<typeof Webhook>['events'],
     created: timeText(createdMs),
@@ -146,11 +141,9 @@ const showDelivery = (row: DeliveryView): z.input<typeof Delivery> => ({
   next: row.dueMs === 0 ? timeText(row.madeMs) : timeOrNull(row.dueMs),
 })
 
-const urlFor = ({ role }: Actor, url: string): string => (role === 'support' ? maskedUrl(url) : url)
-
 const showSent = (actor: Actor, row: SentDeliveryView): z.input<typeof DeliveryInFull> => ({
   ...showDelivery(row),
-  request: { url: urlFor(actor, row.url), headers: eventHeaders(row), body: eventText(row) },
+  request: { url: shownUrl(actor, row.url), headers: eventHeaders(row), body: eventText(row) },
 })
 
 export const webhookEndpoints = (parts: ManagementParts): readonly WebEndpoint[] => [

@@ -1,5 +1,7 @@
-// The query that finds rows of many kinds by a text: by the beginning of their names, which have an index, or by their
-// ids. Each kind has few hits, so that the cost does not depend on the number of rows.
+// The query that finds rows of many kinds by a text: by the beginning of their names or by their ids. Each kind has few
+// hits, and all names but those of people have an index, so that the cost hardly depends on the number of rows.
+//
+// Webhooks are found by `management/resources/search.ts`: what of their URLs may be compared depends on who asks.
 
 import { parseTextId, textId } from '../../base/ids.ts'
 import type { SqlPiece, Steps } from '../engine/steps.ts'
@@ -8,22 +10,20 @@ import type { SqlRow } from '../tables/columns.ts'
 import { accountQueries } from './accounts.ts'
 import { keyQueries } from './keys.ts'
 import type { Scope } from './paging.ts'
+import { beginsWithName } from './paging.ts'
 import { peopleQueries } from './people.ts'
 import { recordQueries } from './records.ts'
-import { webhookQueries } from './webhooks.ts'
 
 export interface SearchQuery {
   /** Null: the actor may see everything. */
   readonly scope: Scope | null
-  /** The accounts whose webhooks the actor may see. */
-  readonly webhookScope: Scope | null
   readonly text: string
   /** Rows of each kind. */
   readonly limit: number
 }
 
 export interface SearchHit {
-  readonly kind: 'account' | 'person' | 'key' | 'webhook' | 'call' | 'tier' | 'code_batch'
+  readonly kind: 'account' | 'person' | 'key' | 'call' | 'tier' | 'code_batch'
   readonly id: string
   readonly name: string
   readonly detail: string | null
@@ -33,8 +33,6 @@ export interface SearchQueries {
   search: { input: SearchQuery; result: readonly SearchHit[] }
 }
 
-/** Webhooks have no names: so many of the newest are compared. */
-const WEBHOOKS_MAX = 200
 const SUFFIX_CHARS = 4
 
 /** Addresses are stored in lower case, so their unique index finds those that begin with a text in lower case. */
@@ -45,13 +43,10 @@ const beginsWithText = (column: string): SqlPiece => ({
 const textsOf = (piece: SqlPiece, sql: (condition: string) => string): SqlPiece =>
   typeof piece === 'string' ? sql(piece) : { sqlite: sql(piece.sqlite), postgres: sql(piece.postgres) }
 
-const findPeople = query<SqlRow>(
-  textsOf(
-    beginsWithText('p.email'),
-    condition =>
-      `SELECT p.id, p.email, p.name FROM person p WHERE ${condition} AND p.removed_ms IS NULL ORDER BY p.email LIMIT ?2`,
-  ),
-)
+const peopleWhere = (condition: string): string =>
+  `SELECT p.id, p.email, p.name FROM person p WHERE ${condition} AND p.removed_ms IS NULL ORDER BY p.email LIMIT ?2`
+const findPeopleByEmail = query<SqlRow>(textsOf(beginsWithText('p.email'), peopleWhere))
+const findPeopleByName = query<SqlRow>(textsOf(beginsWithName('p.name').sql('?1'), peopleWhere))
 const findTiers = query<SqlRow>(
   textsOf(
     beginsWithText('t.name'),
@@ -61,8 +56,8 @@ const findTiers = query<SqlRow>(
 const findBatch = query<SqlRow>('SELECT c.batch FROM code c WHERE c.batch = ?1 LIMIT 1')
 
 export const searchQueries = {
-  *search({ scope, webhookScope, text, limit }: SearchQuery): Steps<readonly SearchHit[]> {
-    const hits = [...(yield* hitById(text, scope, webhookScope))]
+  *search({ scope, text, limit }: SearchQuery): Steps<readonly SearchHit[]> {
+    const hits = [...(yield* hitById(text, scope))]
     const page = { scope, sort: 'name', descending: false, limit }
     for (const { id, name } of (yield* accountQueries.accounts({ ...page, filters: { name: text } })).rows) {
       hits.push({ kind: 'account', id: textId('acc', id), name, detail: null })
@@ -71,14 +66,9 @@ export const searchQueries = {
     const ending =
       text.length === SUFFIX_CHARS ? (yield* keyQueries.keys({ ...page, filters: { suffix: text } })).rows : []
     for (const key of [...named, ...ending]) hits.push(keyHit(key))
-    const recent = { scope: webhookScope, filters: {}, sort: 'created', descending: true, limit: WEBHOOKS_MAX }
-    const contains = text.toLowerCase()
-    const webhooks = (yield* webhookQueries.webhooks(recent)).rows.filter(({ url }) =>
-      url.toLowerCase().includes(contains),
-    )
-    for (const { id, url } of webhooks.slice(0, limit)) hits.push(webhookHit(id, url))
     if (scope !== null) return hits
-    for (const { id, email, name } of yield* findPeople.all(contains, limit)) {
+    const addressed = yield* findPeopleByEmail.all(text.toLowerCase(), limit)
+    for (const { id, email, name } of [...addressed, ...(yield* findPeopleByName.all(text, limit))]) {
       hits.push({ kind: 'person', id: textId('usr', Number(id)), name: String(name), detail: String(email) })
     }
     for (const { name } of yield* findTiers.all(text, limit)) {
@@ -102,18 +92,11 @@ const keyHit = ({
   detail: `…${suffix} ${textId('acc', accountId)}`,
 })
 
-const webhookHit = (id: number, url: string): SearchHit => ({
-  kind: 'webhook',
-  id: textId('hook', id),
-  name: url,
-  detail: null,
-})
-
 /** What has the text as its id. */
-function* hitById(text: string, scope: Scope | null, webhookScope: Scope | null): Steps<readonly SearchHit[]> {
+function* hitById(text: string, scope: Scope | null): Steps<readonly SearchHit[]> {
   const idOf = (prefix: string): number | undefined =>
     text.startsWith(`${prefix}_`) ? parseTextId(prefix, text) : undefined
-  const [account, key, person, webhook, call] = ['acc', 'key', 'usr', 'hook', 'req'].map(idOf)
+  const [account, key, person, call] = ['acc', 'key', 'usr', 'req'].map(idOf)
   if (account !== undefined) {
     const row = yield* accountQueries.account({ id: account, scope })
     return row === null ? [] : [{ kind: 'account', id: text, name: row.name, detail: null }]
@@ -125,10 +108,6 @@ function* hitById(text: string, scope: Scope | null, webhookScope: Scope | null)
   if (person !== undefined && scope === null) {
     const row = yield* peopleQueries.person({ id: person })
     return row === null ? [] : [{ kind: 'person', id: text, name: row.name, detail: row.email }]
-  }
-  if (webhook !== undefined) {
-    const row = yield* webhookQueries.webhook({ id: webhook, scope: webhookScope })
-    return row === null ? [] : [webhookHit(row.id, row.url)]
   }
   if (call === undefined) return []
   const found = yield* recordQueries.record({ callId: call, scope })
