@@ -187,20 +187,21 @@ describe('a budget', () => {
     for (const path of [`web/accounts/${account}/budgets`, `web/keys/${key.id}/budgets`]) {
       const { ask } = manager
       const set = await ask('PUT', `${path}/day`, { cap: '1.25' })
-      expect([set.status, set.headers.get('etag')]).toEqual([200, '"1"'])
+      const version = Number(set.body.version)
+      expect([set.status, set.headers.get('etag')]).toEqual([200, `"${version}"`])
       expect(set.body).toMatchObject({ span: 'day', cap: '1.25', held: '0.00', ends: expect.any(String) })
       expect(await works(key.key)).toBe(200)
       const listed = (await ask('GET', path)).body.data as { spent: string; left: string }[]
       expect(listed).toHaveLength(1)
       expect(Number(listed[0]!.spent)).toBeGreaterThan(0)
-      expect((await ask('PUT', `${path}/day`, { cap: '0' }, { 'if-match': '"7"' })).status).toBe(412)
-      const lower = await ask('PUT', `${path}/day`, { cap: '0' }, { 'if-match': '"1"' })
-      expect([lower.body.cap, lower.body.left, lower.headers.get('etag')]).toEqual(['0.00', '0.00', '"2"'])
+      expect((await ask('PUT', `${path}/day`, { cap: '0' }, { 'if-match': `"${version + 7}"` })).status).toBe(412)
+      const lower = await ask('PUT', `${path}/day`, { cap: '0' }, { 'if-match': `"${version}"` })
+      expect([lower.body.cap, lower.body.left, lower.body.version]).toEqual(['0.00', '0.00', version + 1])
       expect(await works(key.key)).toBe(402)
       expect((await owner('DELETE', `${path}/day`)).status).toBe(204)
       expect(await works(key.key)).toBe(200)
       expect((await ask('DELETE', `${path}/day`)).status).toBe(404)
-      expect((await ask('PUT', `${path}/day`, { cap: '1' }, { 'if-match': '"2"' })).status).toBe(412)
+      expect((await ask('PUT', `${path}/day`, { cap: '1' }, { 'if-match': `"${version + 1}"` })).status).toBe(412)
       expect((await ask('GET', path)).body.data).toEqual([])
       expect((await ask('PUT', `${path}/year`, { cap: '1' })).status).toBe(404)
       for (const cap of ['-1', '1e3', '', '1.0000000001', 1, null]) {
@@ -266,10 +267,11 @@ describe('a limit', () => {
     ])
     expect([await works(key.key), await works(key.key)]).toEqual([200, 429])
     const path = `web/limits/${String(created.body.id)}`
-    const changed = await owner('PATCH', path, { amount: 1_000 }, { 'if-match': '"1"' })
-    expect([changed.body.amount, changed.headers.get('etag')]).toEqual([1_000, '"2"'])
-    expect((await owner('PATCH', path, { amount: 5 }, { 'if-match': '"1"' })).status).toBe(412)
-    expect((await owner('DELETE', path, undefined, { 'if-match': '"1"' })).status).toBe(412)
+    const first = { 'if-match': `"${String(created.body.version)}"` }
+    const changed = await owner('PATCH', path, { amount: 1_000 }, first)
+    expect([changed.body.amount, changed.body.version]).toEqual([1_000, Number(created.body.version) + 1])
+    expect((await owner('PATCH', path, { amount: 5 }, first)).status).toBe(412)
+    expect((await owner('DELETE', path, undefined, first)).status).toBe(412)
     expect((await owner('DELETE', path)).status).toBe(204)
     expect(await works(key.key)).toBe(200)
     expect((await owner('GET', path)).status).toBe(404)

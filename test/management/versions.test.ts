@@ -1,11 +1,12 @@
 // What a request with If-Match can change has its version in its rows, so that a list can be edited without reading each
-// row again.
+// row again. No version is used again for another row of the same name.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { describedEndpoints } from '../../src/management/openapi/described-endpoints.ts'
 import type { WebEndpoint } from '../../src/management/resources/endpoint.ts'
+import type { ApiAnswer } from '../support/management.ts'
 import type { Fixtures } from './matrix/fixtures.ts'
-import { buildFixtures } from './matrix/fixtures.ts'
+import { buildFixtures, MODEL } from './matrix/fixtures.ts'
 import type { TestSite } from './matrix/site.ts'
 import { startTestSite } from './matrix/site.ts'
 import { nameOf } from './matrix/verdicts.ts'
@@ -68,5 +69,87 @@ describe('the version of a resource', () => {
     const members = (await site.ask.owner('GET', `web/accounts/${account}/members`)).body.data as readonly Row[]
     expect(members.length).toBeGreaterThan(0)
     for (const { version } of members) expect(version).toBeGreaterThan(0)
+  })
+})
+
+interface Recreated {
+  /** Below /api/. */
+  readonly path: string
+  readonly body: object
+  /** Creates it. Default: PUT, which also changes it. */
+  readonly post?: { readonly path: string; readonly body: object }
+}
+
+/** What can be removed and then created again under the same path. */
+function recreated(): Readonly<Record<string, Recreated>> {
+  const account = `web/accounts/${site.account}`
+  const { id: user } = site.people.stranger
+  const limit = { resource: 'requests', span: 'day', account: site.account, model: 'again' }
+  return {
+    'a route': { path: 'web/routes/again', body: { members: [{ model: MODEL }] } },
+    'a balance alert': { path: `${account}/balance-alert`, body: { threshold: '5' } },
+    'a budget': { path: `${account}/budgets/month`, body: { cap: '5' } },
+    'a tier': {
+      path: 'web/tiers/again',
+      body: { qpm: 5 },
+      post: { path: 'web/tiers', body: { name: 'again', qpm: 6 } },
+    },
+    'a member': {
+      path: `${account}/members/${user}`,
+      body: { role: 'viewer' },
+      post: { path: `${account}/members`, body: { user, role: 'developer' } },
+    },
+    // SQLite gives the number of the newest row again.
+    'a limit': { path: 'web/limits', body: { amount: 5 }, post: { path: 'web/limits', body: { ...limit, amount: 6 } } },
+  }
+}
+
+describe('an If-Match of what was removed', () => {
+  const names = ['a route', 'a balance alert', 'a budget', 'a tier', 'a member', 'a limit'] as const
+
+  test.each(names)('%s: neither creates it again nor changes another one', async name => {
+    const { path: base, body, post } = recreated()[name]!
+    const create = (): Promise<ApiAnswer> =>
+      site.ask.owner(post ? 'POST' : 'PUT', post?.path ?? base, post?.body ?? body)
+    const pathOf = ({ body: { id } }: ApiAnswer): string => (base === post?.path ? `${base}/${String(id)}` : base)
+    const change = ({ headers }: ApiAnswer, path: string): Promise<ApiAnswer> =>
+      site.ask.owner(post ? 'PATCH' : 'PUT', path, body, { 'if-match': String(headers.get('etag')) })
+    const first = await create()
+    const seen = await change(first, pathOf(first))
+    expect([seen.status, (await change(first, pathOf(first))).status]).toEqual([200, 412])
+    await site.ask.owner('DELETE', pathOf(first))
+    expect((await change(seen, pathOf(first))).status).toBe(post ? 404 : 412)
+    const second = await create()
+    for (const old of [first, seen]) expect((await change(old, pathOf(second))).status).toBe(412)
+    expect((await change(second, pathOf(second))).status).toBe(200)
+    await site.ask.owner('DELETE', pathOf(second))
+  })
+
+  test('what is not set yet has the version 0, and nothing has a malformed one', async () => {
+    const path = `web/accounts/${site.account}/balance-alert`
+    const none = await site.ask.owner('GET', path)
+    expect(none.headers.get('etag')).toBe('"0"')
+    const set = (version: string): Promise<ApiAnswer> =>
+      site.ask.owner('PUT', path, { threshold: '5' }, { 'if-match': version })
+    expect([(await set('nonsense')).status, (await set('"0"')).status, (await set('"0"')).status]).toEqual([
+      412, 200, 412,
+    ])
+    await site.ask.owner('DELETE', path)
+  })
+
+  test('the settings of a channel are neither reset nor moved', async () => {
+    const from = await fixtures.pathFor(at('GET', '/api/web/channels/{channel}')!)
+    const { version: old } = (await site.ask.owner('GET', from)).body
+    const { version } = (await site.ask.owner('PATCH', from, { weight: 7 })).body
+    const ifMatch = (number: unknown) => ({ 'if-match': `"${String(number)}"` })
+    const statuses = [
+      (await site.ask.owner('POST', `${from}/reset`, undefined, ifMatch(old))).status,
+      (await site.ask.owner('POST', `${from}/move`, { to: 'openai#1' }, ifMatch(old))).status,
+    ]
+    expect(statuses).toEqual([412, 412])
+    expect((await site.ask.owner('GET', from)).body).toMatchObject({ weight: 7, version })
+    expect((await site.ask.owner('GET', 'web/channels/openai%231')).body.version).toBe(0)
+    expect((await site.ask.owner('POST', `${from}/reset`, undefined, ifMatch(version))).status).toBe(204)
+    expect((await site.ask.owner('GET', from)).body.weight).toBe(1)
   })
 })

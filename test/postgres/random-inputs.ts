@@ -299,7 +299,7 @@ function firstOperations(nowMs: () => number): RandomOperation[] {
       nowMs: nowMs(),
     }),
     // No random operation changes this account.
-    operation('setBudget', { scopeId: 15, span: 'total', cap: '100', scope: null, isThere: false }),
+    operation('setBudget', { scopeId: 15, span: 'total', cap: '100', scope: null }),
     operation('setMember', { actorId: 0, accountId: account, personId: 31, rank: 3, isNew: true, nowMs: nowMs() }),
     operation('createKey', {
       ...{ id: 21, accountId: account, existing: true, digest: digest('b'), pepper: 'aabbccdd', suffix: 'abcd' },

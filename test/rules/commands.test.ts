@@ -34,13 +34,13 @@ describe('limits', () => {
   test('are set, changed, listed and removed', async () => {
     const some = { resource: 'requests', amount: '100/minute', per: 'key', tier: 'free', model: 'brook/*' }
     const names = { keyName: null, accountName: null }
-    const all = { key: null, ...names, account: null, tier: 'free', model: 'brook/*', per: ['key'], version: 1 }
+    const all = { key: null, ...names, account: null, tier: 'free', model: 'brook/*', per: ['key'] }
     const shown = { resource: 'requests', span: 'minute', amount: 100, ...all, managedBy: null }
-    const { id } = await operator.run('limits set', some)
-    expect(await operator.run('limits set', some)).toEqual({ id, ...shown, version: 2, warnings: [] })
+    const { id, version } = (await operator.run('limits set', some)) as { id: number; version: number }
+    expect(await operator.run('limits set', some)).toEqual({ id, ...shown, version: version + 1, warnings: [] })
     expect(limitsNow()).toMatchObject([{ id, resource: 'requests', span: 'minute', amount: 100, per: ['key'] }])
     await operator.run('limits set', { ...some, amount: '7/minute' })
-    expect(await rows('limits')).toEqual([{ id, ...shown, amount: 7, version: 3 }])
+    expect(await rows('limits')).toEqual([{ id, ...shown, amount: 7, version: version + 2 }])
     expect(await operator.run('limits remove', { id: String(id) })).toEqual({})
     expect([limitsNow(), await rows('limits')]).toEqual([[], []])
   })

@@ -92,11 +92,9 @@ function endpointsOf({ queryWorker, writer, dateMs }: ManagementParts, of: Owner
         } = ask
         const wanted = spanIn(params)
         await read(ask) // refuses the number of an account that is written as the id of a key
-        const budgetId = { scopeId: idIn(params), scope, span: wanted, isThere: by.expectedVersion !== undefined }
-        const removed = (): Refusal => new Refusal('version_stale', 'removed')
+        const budgetId = { scopeId: idIn(params), scope, span: wanted }
         requireDone(await writer.run('setBudget', { ...budgetId, cap }, by), {
           scope_unknown: resourceUnknown,
-          none: removed,
           budget_wider: budgetTooWide,
         })
         const budget = requireFound((await read(ask)).find(row => row.span === wanted))

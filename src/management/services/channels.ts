@@ -1,6 +1,7 @@
 // Creates, changes and removes channels. A change applies from the next call on; running calls keep their channel.
 
 import { bounds } from '../../base/bounds.ts'
+import type { Refusal } from '../../base/errors.ts'
 import { refusal } from '../../base/errors.ts'
 import type { Hint } from '../../base/hints.ts'
 import { hintOf } from '../../base/hints.ts'
@@ -181,17 +182,28 @@ export async function moveSettings(parts: ManagementParts, by: Author, { from, t
   if (row.proxyLost) {
     throw refusal('state_unfit', hintOf('settings_proxy_lost'))
   }
+  await refuseStale(parts, by, from)
   const { channel: _channel, ...settings } = row
   const done = await changeChannels(parts, by, [{ ...settings, channel: to }])
   await resetSettings(parts, by, from)
   return done
 }
 
+/** Settings are moved in two writes, and only the second one changes the channel with the expected version. */
+async function refuseStale({ queryWorker }: ManagementParts, { expectedVersion }: Author, id: string): Promise<void> {
+  if (expectedVersion === undefined) return
+  const [note] = await queryWorker.query('channelNotes', { ids: [id] })
+  if ((note?.version ?? 0) !== expectedVersion) throw staleChannel()
+}
+
 export async function resetSettings(parts: ManagementParts, by: Author, channel: string): Promise<void> {
-  const { done } = await parts.writer.run('resetChannel', { channel, author: by.actor }, withoutExpected(by))
-  if (done === 'unknown') throw refusal('state_unfit', hintOf('settings_none_to_reset'))
+  const result = await parts.writer.run('resetChannel', { channel, author: by.actor }, by)
+  if (result.done === 'unknown') throw refusal('state_unfit', hintOf('settings_none_to_reset'))
+  throwUnlessDone(result)
   await parts.rules.reload()
 }
+
+const staleChannel = (): Refusal => refusal('version_stale', hintOf('channel_stale'))
 
 /** Each change carries its own expected version, so the version of the request is not used. */
 const withoutExpected = ({ expectedVersion: _seen, ...by }: Author): AuditActor => by
@@ -200,7 +212,7 @@ type Result = { readonly done: string; readonly channel?: string } | StaleVersio
 
 function throwUnlessDone(result: Result): void {
   const channel = 'channel' in result ? result.channel : ''
-  if (result.done === 'stale') throw refusal('version_stale', hintOf('channel_stale'))
+  if (result.done === 'stale') throw staleChannel()
   if (result.done === 'unknown')
     throw refusal('resource_unknown', hintOf('channel_unknown', { channel: channel ?? '' }))
   if (result.done === 'name_taken') throw refusal('name_taken', hintOf('channel_name_taken'), 'name')

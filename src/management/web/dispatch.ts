@@ -275,12 +275,14 @@ function unknownHint(place: Place, near: string | undefined, known: readonly str
     : hintOf('unknown', place)
 }
 
+/** A version that no row has. Version 0 is that of a row that does not exist yet, such as a balance alert that is not set. */
+const NEVER_ISSUED = -1
+
 /** The version in `If-Match: "7"`. `*` means the same as no header. */
 function versionOf(header: string | undefined): number | undefined {
   if (header === undefined || header === '*') return undefined
   const version = /^(?:W\/)?"(\d{1,15})"$/.exec(header)?.[1]
-  // A version that the gateway never issued matches no resource.
-  return version === undefined ? 0 : Number(version)
+  return version === undefined ? NEVER_ISSUED : Number(version)
 }
 
 interface ReplyParts {

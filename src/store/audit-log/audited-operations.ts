@@ -96,8 +96,9 @@ export function* runAudited(
   // The caller has checked that the input fits the name.
   const operation = operations[name] as AnySteps
   const before = yield* readRow(plan, input)
-  const isStale =
-    by.expectedVersion !== undefined && before !== undefined && Number(before.version) !== by.expectedVersion
+  // What has no row has the version 0. So a change of a row that was removed meanwhile does not create it again.
+  const version = before === undefined ? 0 : Number(before.version)
+  const isStale = by.expectedVersion !== undefined && plan.row !== undefined && version !== by.expectedVersion
   if (isStale) {
     // The version matters only where the operation would otherwise succeed. An actor who may not see or change the
     // row gets the same result with every version, and the same as for a row that does not exist.

@@ -1,6 +1,7 @@
 // The operations that create and change accounts and budgets.
 
 import { matchesGlob } from '../../base/text/glob.ts'
+import { FIRST_VERSION } from '../audit-log/first-version.ts'
 import type { OperationContext, StepsOf } from '../engine/operation.ts'
 import type { ScopedInput } from '../engine/scope-check.ts'
 import { isInScope } from '../engine/scope-check.ts'
@@ -52,8 +53,6 @@ export interface FundingOperations {
       readonly scopeId: number
       readonly span: BudgetSpan
       readonly cap: MoneyText | null
-      /** Only change a budget that exists; do not create one. */
-      readonly isThere?: boolean
     }
     result: { done: 'set' | 'removed' | 'scope_unknown' | 'none' | 'budget_wider' }
   }
@@ -122,8 +121,8 @@ const sumHeld = query<{ held: bigint }>(
 )
 // A budget that is lower than what is spent and held already keeps that as its ceiling.
 const upsertBudget = query(
-  `INSERT INTO budget (scope_id, span, cap, ceiling, held, period)
-   VALUES (?1, ?2, ?3, CASE WHEN CAST(?3 AS BIGINT) > CAST(?4 AS BIGINT) THEN ?3 ELSE ?4 END, ?4, ?5)
+  `INSERT INTO budget (scope_id, span, cap, ceiling, held, period, version)
+   VALUES (?1, ?2, ?3, CASE WHEN CAST(?3 AS BIGINT) > CAST(?4 AS BIGINT) THEN ?3 ELSE ?4 END, ?4, ?5, ${FIRST_VERSION})
    ON CONFLICT (scope_id, span) DO UPDATE SET cap = excluded.cap, ceiling =
      CASE WHEN excluded.cap > budget.spent + budget.held THEN excluded.cap ELSE budget.spent + budget.held END`,
 )
@@ -146,11 +145,11 @@ export function* grantBudget(
 
 export const fundingOperations: StepsOf<FundingOperations> = {
   ...accountOperations,
-  *setBudget({ scopeId, scope, span, cap, isThere }, { nowMs, budgets }) {
+  *setBudget({ scopeId, scope, span, cap }, { nowMs, budgets }) {
     const owner = yield* findOwner.get(scopeId)
     if (owner === undefined || !(yield* isInScope(scope, Number(owner.account_id)))) return { done: 'scope_unknown' }
     const before = yield* findBudget.get(scopeId, span)
-    if ((cap === null || isThere) && before === undefined) return { done: 'none' }
+    if (cap === null && before === undefined) return { done: 'none' }
     const isWider = before !== undefined && (cap === null || readAmount(cap) > before.cap)
     if (scope && owner.kind === 'postpaid' && isWider) return { done: 'budget_wider' }
     if (cap === null) {

@@ -1,6 +1,7 @@
 // What the operations on people share: finding a person, checking rights, sessions, and personal accounts.
 
 import { bounds } from '../../base/bounds.ts'
+import { FIRST_VERSION } from '../audit-log/first-version.ts'
 import type { OperationContext } from '../engine/operation.ts'
 import type { Steps } from '../engine/steps.ts'
 import { ALL_ROWS, query } from '../engine/steps.ts'
@@ -126,7 +127,7 @@ const insertAccount = query(
 )
 const findCustomer = query("SELECT 1 FROM account WHERE id = ?1 AND kind <> 'operator'")
 const upsertMember = query(
-  `INSERT INTO member (account_id, person_id, rank, added_ms) VALUES (?1, ?2, ?3, ?4)
+  `INSERT INTO member (account_id, person_id, rank, added_ms, version) VALUES (?1, ?2, ?3, ?4, ${FIRST_VERSION})
    ON CONFLICT (account_id, person_id) DO UPDATE SET rank = excluded.rank`,
 )
 

@@ -1,6 +1,7 @@
 // The operations on rules: limits and model routes here, channels and providers in channel-operations.ts.
 
 import { bounds } from '../../base/bounds.ts'
+import { FIRST_VERSION } from '../audit-log/first-version.ts'
 import type { OperationSteps } from '../engine/operations.ts'
 import { query } from '../engine/steps.ts'
 import { readAccount } from '../ledger/accounts.ts'
@@ -23,8 +24,8 @@ const findLimit = query<{ id: bigint }>(
 )
 const countLimits = query<{ n: bigint }>('SELECT count(*) AS n FROM limit_rule')
 const insertLimit = query<{ id: bigint }>(
-  `INSERT INTO limit_rule (resource, span, key_id, account_id, tier, model, per, amount, author, changed_ms)
-   VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10) RETURNING id`,
+  `INSERT INTO limit_rule (resource, span, key_id, account_id, tier, model, per, amount, author, changed_ms, version)
+   VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ${FIRST_VERSION}) RETURNING id`,
 )
 const updateLimit = query('UPDATE limit_rule SET amount = ?2, author = ?3, changed_ms = ?4 WHERE id = ?1')
 const deleteLimit = query('DELETE FROM limit_rule WHERE id = ?1')
@@ -64,8 +65,8 @@ const isOutside = (key: LimitedKey, { accountId, tier }: Pick<LimitRow, 'account
 
 // A new route is inserted only while the table is below its limit.
 const writeRoute = query(
-  `INSERT INTO model_route (name, policy, members, author, changed_ms)
-   SELECT CAST(?1 AS TEXT), CAST(?2 AS TEXT), CAST(?3 AS TEXT), CAST(?4 AS TEXT), CAST(?5 AS BIGINT)
+  `INSERT INTO model_route (name, policy, members, author, changed_ms, version)
+   SELECT CAST(?1 AS TEXT), CAST(?2 AS TEXT), CAST(?3 AS TEXT), CAST(?4 AS TEXT), CAST(?5 AS BIGINT), ${FIRST_VERSION}
    WHERE (SELECT count(*) FROM model_route) < ?6 OR EXISTS (SELECT 1 FROM model_route WHERE name = ?1)
    ON CONFLICT (name) DO UPDATE SET policy = excluded.policy, members = excluded.members, author = excluded.author,
      changed_ms = excluded.changed_ms`,

@@ -1,5 +1,6 @@
 // The operations on tiers. A tier sets limits and the price factor for its keys.
 
+import { FIRST_VERSION } from '../audit-log/first-version.ts'
 import type { StepsOf } from '../engine/operation.ts'
 import type { Steps } from '../engine/steps.ts'
 import { query } from '../engine/steps.ts'
@@ -32,8 +33,8 @@ const findOver = query(`SELECT 1 FROM api_key WHERE tier = ?1 AND ${OVER} LIMIT 
 const moveOver = query(`UPDATE api_key SET tier = ?3 WHERE tier = ?1 AND ${OVER}`)
 const find = query('SELECT 1 FROM tier WHERE name = ?1')
 const insert = query(
-  `INSERT INTO tier (name, qpm, price_per_mille, account_qpm, account_concurrency)
-   VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT (name) DO NOTHING`,
+  `INSERT INTO tier (name, qpm, price_per_mille, account_qpm, account_concurrency, version)
+   VALUES (?1, ?2, ?3, ?4, ?5, ${FIRST_VERSION}) ON CONFLICT (name) DO NOTHING`,
 )
 const update = query(
   `UPDATE tier SET qpm = coalesce(?2, qpm), price_per_mille = coalesce(?3, price_per_mille),

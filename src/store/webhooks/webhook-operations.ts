@@ -2,6 +2,7 @@
 // in the transaction that causes the event.
 
 import { bounds } from '../../base/bounds.ts'
+import { FIRST_VERSION } from '../audit-log/first-version.ts'
 import type { StepsOf } from '../engine/operation.ts'
 import type { Steps } from '../engine/steps.ts'
 import { query } from '../engine/steps.ts'
@@ -196,7 +197,7 @@ const deliveryOperations: Pick<
 }
 
 const upsertAlert = query(
-  `INSERT INTO balance_alert (account_id, threshold) VALUES (?1, ?2)
+  `INSERT INTO balance_alert (account_id, threshold, version) VALUES (?1, ?2, ${FIRST_VERSION})
    ON CONFLICT (account_id) DO UPDATE SET threshold = excluded.threshold`,
 )
 /** Sets the level at once, so that an account that is low already causes an event. */
