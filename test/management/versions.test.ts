@@ -137,6 +137,14 @@ describe('an If-Match of what was removed', () => {
     await site.ask.owner('DELETE', path)
   })
 
+  test('what the request would have created moves no money', async () => {
+    const balances = async (): Promise<unknown> => (await site.ask.owner('GET', 'web/ledger/trial-balance')).body
+    const before = await balances()
+    const key = { account: site.account, name: 'not created', credit: '5' }
+    expect((await site.ask.owner('POST', 'web/keys', key, { 'if-match': '"7"' })).status).toBe(412)
+    expect(await balances()).toEqual(before)
+  })
+
   test('the settings of a channel are neither reset nor moved', async () => {
     const from = await fixtures.pathFor(at('GET', '/api/web/channels/{channel}')!)
     const { version: old } = (await site.ask.owner('GET', from)).body

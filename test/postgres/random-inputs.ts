@@ -6,6 +6,8 @@ import { randomFrom } from '../support/chance.ts'
 export interface RandomOperation {
   readonly name: ColdName
   readonly input: OperationInput<ColdName>
+  /** Its row is needed, so it is not refused because of an expected version. */
+  readonly isNeeded?: true
 }
 
 type Generators = { readonly [Name in ColdName]?: () => OperationInput<Name> }
@@ -285,6 +287,7 @@ function firstOperations(nowMs: () => number): RandomOperation[] {
   const operation = <Name extends ColdName>(name: Name, input: OperationInput<Name>): RandomOperation => ({
     name,
     input,
+    isNeeded: true,
   })
   const digest = (digit: string): string => digit.repeat(64)
   const account = 12

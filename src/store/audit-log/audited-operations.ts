@@ -102,7 +102,7 @@ export function* runAudited(
   if (isStale) {
     // The version matters only where the operation would otherwise succeed. An actor who may not see or change the
     // row gets the same result with every version, and the same as for a row that does not exist.
-    const result = yield* dryRun(operation(input, context), context)
+    const result = yield* dryRun(dryContext => operation(input, dryContext), context)
     return plan.done.includes(result.done) ? { done: 'stale' } : result
   }
   const result = yield* operation(input, context)
@@ -126,13 +126,13 @@ const begin = query('SAVEPOINT dry_run')
 const rollBack = query('ROLLBACK TO SAVEPOINT dry_run')
 const release = query('RELEASE SAVEPOINT dry_run')
 
-/** Runs an operation only for its result: its writes are rolled back. */
-function* dryRun(operation: Steps<Outcome>, { budgets }: OperationContext): Steps<Outcome> {
+/** Runs an operation only for its result: its writes are rolled back, and what the engine has in memory stays as it is. */
+function* dryRun(run: (context: OperationContext) => Steps<Outcome>, context: OperationContext): Steps<Outcome> {
   yield* begin.run()
-  const result = yield* operation
+  const result = yield* run({ ...context, operators: { ...context.operators, *move() {} } })
   yield* rollBack.run()
   yield* release.run()
-  budgets.reload()
+  context.budgets.reload()
   return result
 }
 
