@@ -14,6 +14,7 @@ import { migrate, openReader, openWriter } from '../../src/store/engine/database
 import type { Reader } from '../../src/store/engine/reader.ts'
 import { findKeySql, openCallReader } from '../../src/store/engine/reader.ts'
 import { sqliteSteps } from '../../src/store/engine/sqlite-steps.ts'
+import { writeCursor } from '../../src/store/queries/cursor.ts'
 import { keyPlan } from '../../src/store/queries/keys.ts'
 import type { ListQuery } from '../../src/store/queries/paging.ts'
 import { listPage } from '../../src/store/queries/paging.ts'
@@ -23,9 +24,6 @@ const KEYS = 1_000_000
 const folder = mkdtempSync(join(tmpdir(), 'weir-million-'))
 const file = join(folder, 'weir.db')
 const digestOf = (index: number): Buffer => createHash('sha256').update(String(index)).digest()
-
-/** The cursor as the page before would have returned it. */
-const cursor = (...place: (string | number)[]): string => Buffer.from(JSON.stringify(place)).toString('base64url')
 
 let reader: Reader
 
@@ -74,10 +72,14 @@ describe('with a million keys', () => {
 
   const listQueries: readonly (readonly [name: string, ask: Partial<ListQuery>, first: number | undefined])[] = [
     ['newest first', {}, 1_000_000],
-    ['the next page of it', { after: cursor(500_000, 500_000) }, 499_999],
+    ['the next page of it', { after: writeCursor('-created', { value: 500_000n, id: 500_000n }) }, 499_999],
     ['oldest first', { descending: false }, 1],
     ['by name', { sort: 'name', descending: false }, undefined],
-    ['the middle of it by name', { sort: 'name', after: cursor('KEY 0500000', 5) }, undefined],
+    [
+      'the middle of it by name',
+      { sort: 'name', after: writeCursor('-name', { value: 'KEY 0500000', id: 5n }) },
+      undefined,
+    ],
     ['by what names begin with', { filters: { name: 'KEY 012345' }, sort: 'name', descending: false }, undefined],
     ['by how its text ends', { filters: { suffix: 'abcd' } }, 961_485],
     ['of an account', { filters: { account: 411 } }, 999_400],

@@ -9,14 +9,18 @@ import { formatUsd, usdText } from '../../base/money/money.ts'
 import { csvLine } from '../../base/text/export-lines.ts'
 import { timeOrNull, timeText } from '../../base/time.ts'
 import type { CodeView } from '../../store/queries/codes.ts'
+import { readCursor, writeCursor } from '../../store/queries/cursor.ts'
 import type { ManagementParts } from '../management-parts.ts'
 import type { CodeState } from '../services/codes.ts'
 import { codeState, codeStates, createCodeBatch } from '../services/codes.ts'
 import { must } from '../web/issue-text.ts'
 import type { WebEndpoint } from './endpoint.ts'
 import { endpoint, idOf, LIST_LIMIT, listOf, listQuery, time } from './endpoint.ts'
-import { buildListQuery, listAnswer, requireDone, resourceUnknown } from './list-queries.ts'
+import { afterWrong, buildListQuery, listAnswer, requireDone, resourceUnknown } from './list-queries.ts'
 import { label, money, positiveUsd } from './money-input.ts'
+
+/** Batches have no other order than that of their names. */
+const BATCH_ORDER = 'batch'
 
 const Code = z
   .object({
@@ -99,20 +103,22 @@ function listEndpoints({ queryWorker, dateMs }: ManagementParts): readonly WebEn
       who: { site: 'support' },
       summary: 'List the batches of redemption codes, by name.',
       query: z.strictObject({
-        after: z.string().max(200).default(''),
+        after: z.string().max(1_000).optional(),
         limit: z.coerce.number().int().min(1).default(LIST_LIMIT),
       }),
       answer: listOf(Batch),
       async run({ query: { after, ...query } }) {
         const limit = Math.min(query.limit, bounds.pageRowsMax)
-        const { rows, next } = await queryWorker.query('codeBatches', { after, limit })
+        const place = after === undefined ? { id: '' } : readCursor(after, BATCH_ORDER)
+        if (place === null) throw afterWrong()
+        const { rows, next } = await queryWorker.query('codeBatches', { after: String(place.id), limit })
         const data = rows.map(({ madeMs, expiresMs, worth, ...row }) => ({
           ...row,
           worth: usdText(worth),
           made: timeText(madeMs),
           expires: timeOrNull(expiresMs),
         }))
-        return { body: { data, next, limit } }
+        return { body: { data, next: next && writeCursor(BATCH_ORDER, { value: next, id: next }), limit } }
       },
     }),
   ]

@@ -2,8 +2,6 @@
 
 import * as z from 'zod'
 import { bounds } from '../../base/bounds.ts'
-import { refusal } from '../../base/errors.ts'
-import { hintOf } from '../../base/hints.ts'
 import { usdText } from '../../base/money/money.ts'
 import { DAY_MS } from '../../base/time.ts'
 import { dayText } from '../../store/ledger/daily-hash.ts'
@@ -11,7 +9,7 @@ import { refText } from '../../store/ledger/statement-text.ts'
 import type { ManagementParts } from '../management-parts.ts'
 import type { WebEndpoint } from './endpoint.ts'
 import { endpoint, idOf, LIST_LIMIT, listOf } from './endpoint.ts'
-import { requireFound } from './list-queries.ts'
+import { afterWrong, requireFound } from './list-queries.ts'
 import { money } from './money-input.ts'
 
 const hash = z.string().meta({ description: 'SHA-256 in hex' })
@@ -31,7 +29,7 @@ const DailyHash = z
 /** The day of a cursor. */
 function dayOf(text: string): number {
   const ms = /^\d{4}-\d\d-\d\d$/.test(text) ? Date.parse(text) : Number.NaN
-  if (Number.isNaN(ms)) throw refusal('field_invalid', hintOf('after_wrong'), 'after')
+  if (Number.isNaN(ms)) throw afterWrong()
   return ms / DAY_MS
 }
 

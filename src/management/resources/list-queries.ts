@@ -1,9 +1,10 @@
 // Translates the query parameters of a list into a query for the query worker, and its rows into an answer.
 
 import { bounds } from '../../base/bounds.ts'
-import { Refusal } from '../../base/errors.ts'
+import { Refusal, refusal } from '../../base/errors.ts'
 import { hintOf } from '../../base/hints.ts'
 import type { StaleVersion } from '../../store/audit-log/audited-operations.ts'
+import { readCursor } from '../../store/queries/cursor.ts'
 import type { FilterValue, ListQuery, Page, Scope } from '../../store/queries/paging.ts'
 import type { ManagementParts } from '../management-parts.ts'
 
@@ -13,13 +14,17 @@ interface ListParameters {
   readonly limit: number
 }
 
-/** All parameters except sort, after and limit are filters. */
+/** The refusal of an "after" that is not the "next" of a page in the same order. An empty page would say that the list ends. */
+export const afterWrong = (): Refusal => refusal('field_invalid', hintOf('after_wrong'), 'after')
+
+/** All parameters except sort, after and limit are filters. Refuses a cursor that is damaged or of another order. */
 export function buildListQuery<Q extends ListParameters>(
   query: Q,
   scope: Scope | null,
   defaultSort: string,
 ): ListQuery {
   const { sort = defaultSort, after, limit, ...filters } = query
+  if (after !== undefined && readCursor(after, sort) === null) throw afterWrong()
   return {
     scope,
     filters: filters as Record<string, FilterValue | undefined>,

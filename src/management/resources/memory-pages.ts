@@ -1,5 +1,7 @@
 // Pages of a list that is in memory, such as channels: it has few rows, and most of its data is not in the database.
 
+import { assert } from '../../base/assert.ts'
+import { orderName, readCursor, writeCursor } from '../../store/queries/cursor.ts'
 import type { ListQuery } from '../../store/queries/paging.ts'
 
 export interface MemoryPage<T> {
@@ -12,11 +14,13 @@ export function pageInMemory<T>(rows: readonly T[], ask: ListQuery, keyOf: (row:
   const direction = ask.descending ? -1 : 1
   const compare = (a: string, b: string): number => (a < b ? -direction : a > b ? direction : 0)
   const sorted = rows.toSorted((a, b) => compare(keyOf(a), keyOf(b)))
-  const after = ask.after === undefined ? undefined : Buffer.from(ask.after, 'base64url').toString()
-  const from = after === undefined ? 0 : sorted.findIndex(row => compare(keyOf(row), after) > 0)
+  const after = ask.after === undefined ? undefined : readCursor(ask.after, orderName(ask))
+  assert(after !== null, 'the cursor of a request is checked before')
+  const from = after === undefined ? 0 : sorted.findIndex(row => compare(keyOf(row), String(after.id)) > 0)
   const rest = from < 0 ? [] : sorted.slice(from)
   const page = rest.slice(0, ask.limit)
   const last = page.at(-1)
   const hasMore = rest.length > page.length && last !== undefined
-  return { rows: page, next: hasMore ? Buffer.from(keyOf(last)).toString('base64url') : null }
+  const next = hasMore ? writeCursor(orderName(ask), { value: keyOf(last), id: keyOf(last) }) : null
+  return { rows: page, next }
 }

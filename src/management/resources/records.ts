@@ -13,7 +13,7 @@ import type { ManagementParts } from '../management-parts.ts'
 import type { ExportSlots } from '../web/export-slots.ts'
 import type { WebEndpoint } from './endpoint.ts'
 import { endpoint, idOf, LIST_LIMIT, listOf } from './endpoint.ts'
-import { requireFound } from './list-queries.ts'
+import { afterWrong, requireFound } from './list-queries.ts'
 import { deletionEndpoints } from './record-deletions.ts'
 import { openRecordExport, recordExportQuery } from './record-export.ts'
 import { conditionsOf, filterOf, refuse, searchFilters, settledAfter } from './record-filters.ts'
@@ -25,7 +25,7 @@ const params = z.object({ record: idOf('req') })
 function afterOf(after: string | undefined): number | undefined {
   if (after === undefined) return undefined
   const id = parseTextId('req', after)
-  if (id === undefined) throw refuse('after', hintOf('after_wrong'))
+  if (id === undefined) throw afterWrong()
   return id
 }
 

@@ -3,8 +3,6 @@
 
 import * as z from 'zod'
 import { bounds } from '../../base/bounds.ts'
-import { refusal } from '../../base/errors.ts'
-import { hintOf } from '../../base/hints.ts'
 import { textId } from '../../base/ids.ts'
 import { exportFormats } from '../../base/text/export-lines.ts'
 import { formatStatementLine, statementColumns } from '../../store/ledger/statement-text.ts'
@@ -15,7 +13,7 @@ import { exportResponse } from '../web/export.ts'
 import type { ExportSlots } from '../web/export-slots.ts'
 import type { WebEndpoint } from './endpoint.ts'
 import { endpoint, idOf, LIST_LIMIT, listOf, time, timeInput } from './endpoint.ts'
-import { requireFound } from './list-queries.ts'
+import { afterWrong, requireFound } from './list-queries.ts'
 import { money } from './money-input.ts'
 import type { ExportRequest } from './record-export.ts'
 
@@ -87,7 +85,7 @@ export function statementEndpoints(parts: ManagementParts, slots: ExportSlots): 
       answer: listOf(StatementLine),
       async run({ params: { account }, query, scope }) {
         if (query.after !== undefined && readStatementCursor(query.after) === undefined) {
-          throw refusal('field_invalid', hintOf('after_wrong'), 'after')
+          throw afterWrong()
         }
         const limit = Math.min(query.limit, bounds.pageRowsMax)
         const { rows, next } = await readStatement(parts, { ...query, accountId: account, scope, limit })

@@ -1,10 +1,13 @@
 // Reads pages of a list, with filters, an order and a cursor. All SQL text comes from the constants of a list plan; the
 // values of a request are always bound.
 
+import { assert } from '../../base/assert.ts'
 import type { SqlPiece, SqlValue, Steps } from '../engine/steps.ts'
 import { query, RequestQuery } from '../engine/steps.ts'
 import type { Columns, RowOf, SqlRow } from '../tables/columns.ts'
 import { rowReader, selectList } from '../tables/columns.ts'
+import type { Cursor } from './cursor.ts'
+import { orderName, readCursor, writeCursor } from './cursor.ts'
 
 /** The accounts that an actor, a person or a service token, may see: those in which the actor has at least this rank. */
 export interface Scope {
@@ -96,8 +99,10 @@ const EMPTY_PAGE: Page<never> = { rows: [], next: null }
 
 export function* listPage<C extends Columns>(plan: ListPlan<C>, ask: ListQuery): Steps<Page<RowOf<C>>> {
   const order = plan.sorts[ask.sort]
-  const after = ask.after === undefined ? undefined : readCursor(ask.after)
-  if (order === undefined || after === null || (ask.scope !== null && plan.account === undefined)) return EMPTY_PAGE
+  const after = ask.after === undefined ? undefined : readCursor(ask.after, orderName(ask))
+  // An empty page would say that the list has no more rows.
+  assert(after !== null, 'the cursor of a request is checked before the query')
+  if (order === undefined || (ask.scope !== null && plan.account === undefined)) return EMPTY_PAGE
   const activeFilters = Object.entries(plan.filters ?? {}).filter(([name]) => ask.filters[name] !== undefined)
   const direction = ask.descending ? 'DESC' : 'ASC'
   const sql = new RequestQuery()
@@ -116,7 +121,8 @@ export function* listPage<C extends Columns>(plan: ListPlan<C>, ask: ListQuery):
   )
   const shown = rows.slice(0, ask.limit)
   const last = shown.at(-1)
-  const next = rows.length > ask.limit && last !== undefined ? writeCursor(last) : null
+  const hasMore = rows.length > ask.limit && last !== undefined
+  const next = hasMore ? writeCursor(orderName(ask), { value: last.$sort!, id: last.$id! }) : null
   return { rows: shown.map(rowReader(plan.columns)), next }
 }
 
@@ -128,7 +134,7 @@ interface CursorOrder {
 
 /** The first condition is redundant, but SQLite uses an index for it also where the order is an expression. */
 function afterCursor(sql: RequestQuery, { order, id, comparison }: CursorOrder, after: Cursor): readonly SqlPiece[] {
-  const [afterSort, afterId] = after.map(value => sql.bind(value))
+  const [afterSort, afterId] = [sql.bind(after.value), sql.bind(after.id)]
   return [
     ...['AND', order, `${comparison}= ${afterSort} AND (`, order],
     `, ${id}) ${comparison} (${afterSort}, ${afterId})`,
@@ -153,39 +159,5 @@ export function rowFinder<C extends Columns>(plan: FinderPlan<C>): (ask: RowRequ
     if (scope !== null && plan.account === undefined) return null
     const row = scope === null ? yield* findAny.get(id) : yield* findOwn.get(id, scope.actorId, scope.rank)
     return row === undefined ? null : read(row)
-  }
-}
-
-type Cursor = readonly [sort: SqlValue, id: SqlValue]
-
-/** JSON has no exact form of an integer above 2^53, such as a large balance. */
-interface LargeInteger {
-  readonly integer: string
-}
-
-function cursorValue(value: SqlValue): string | number | LargeInteger {
-  if (typeof value !== 'bigint') return String(value)
-  return Number.isSafeInteger(Number(value)) ? Number(value) : { integer: String(value) }
-}
-
-/** Undefined for a value that is not one of ours. */
-function readCursorValue(value: unknown): SqlValue | undefined {
-  if (typeof value === 'string' || Number.isSafeInteger(value)) return value as string | number
-  const { integer } = (value ?? {}) as Partial<Record<string, unknown>>
-  return typeof integer === 'string' && /^-?\d{1,18}$/.test(integer) ? BigInt(integer) : undefined
-}
-
-const writeCursor = (row: SqlRow): string =>
-  Buffer.from(JSON.stringify([cursorValue(row.$sort!), cursorValue(row.$id!)])).toString('base64url')
-
-/** Null for a text that is not a cursor of ours. */
-function readCursor(text: string): Cursor | null {
-  try {
-    const pair: unknown = JSON.parse(Buffer.from(text, 'base64url').toString())
-    if (!Array.isArray(pair) || pair.length !== 2) return null
-    const [sort, id] = pair.map(readCursorValue)
-    return sort === undefined || id === undefined ? null : [sort, id]
-  } catch {
-    return null
   }
 }
