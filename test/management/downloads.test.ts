@@ -22,7 +22,8 @@ beforeAll(async () => {
   const [first] = (await owner.ask('GET', 'web/me')).body.accounts as { account: string }[]
   account = first!.account
   await owner.ask('POST', `web/accounts/${account}/top-ups`, { amount: '5', reference: 'one' })
-  const { key } = (await owner.ask('POST', 'web/keys', { account, name: 'shop' })).body as { key: string }
+  const shop = { account, name: 'shop', keepsBodies: true }
+  const { key } = (await owner.ask('POST', 'web/keys', shop)).body as { key: string }
   await chat(harness, key, { model: 'openai/gpt-4o-mini', messages: hello })
   await harness.idle()
 })
@@ -52,6 +53,16 @@ test('a link gives the file as an attachment, without a token', async () => {
   const statement = await follow(await linkFor(owner, ofStatement()))
   expect(statement.headers.get('content-disposition')).toBe(`attachment; filename="statement-${account}.ndjson"`)
   expect(await statement.text()).toContain('"top_up"')
+})
+
+test('HEAD does not use up a link, and no bodies are noted as seen', async () => {
+  const link = await linkFor(owner, ofRecords)
+  const head = await fetch(`${harness.url}${link}`, { method: 'HEAD' })
+  expect([head.status, head.headers.get('allow')]).toEqual([405, 'GET'])
+  expect([(await follow(link)).status, (await follow(link)).status]).toEqual([200, 404])
+  const [call] = (await owner.ask('GET', 'web/records')).body.data as { id: string }[]
+  expect((await owner.ask('HEAD', `web/records/${call!.id}/bodies`)).status).toBe(405)
+  expect((await owner.ask('GET', 'web/audit-log?action=noteBodiesSeen')).body.data).toEqual([])
 })
 
 test('the filters are those of the export', async () => {

@@ -89,6 +89,7 @@ export function downloadEndpoints(parts: ManagementParts, slots: ExportSlots): r
       method: 'GET',
       path: '/api/web/downloads/{ticket}',
       who: 'nobody',
+      writes: true,
       summary: 'Download a file by the link of a ticket.',
       params: z.object({ ticket: z.string().max(100) }),
       answer: z.unknown(),

@@ -58,6 +58,8 @@ export interface EndpointRow<P extends Shape | undefined, Q extends Shape | unde
   changes?(params: Out<P>, body: Out<B>): readonly string[]
   /** A request with a body that changes nothing: whoever may read may send it. */
   readonly onlyReads?: true
+  /** A GET that writes: it uses up a link, or is noted in the audit log. HEAD, which must change nothing, is refused. */
+  readonly writes?: true
   /** The content type of the answer, where it is not JSON and not chosen by `format`. */
   readonly contentType?: string | readonly string[]
   /** Default 200. */

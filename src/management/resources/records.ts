@@ -115,6 +115,7 @@ function bodiesEndpoint({ queryWorker, bodies, writer }: ManagementParts): WebEn
     method: 'GET',
     path: '/api/web/records/{record}/bodies',
     who: { account: 'manager' },
+    writes: true,
     summary: 'Show the stored request and response bodies of a call. Reading them is noted in the audit log.',
     params,
     answer: z.object({ request: Body, answer: Body }),

@@ -75,7 +75,7 @@ export function buildWebApp(parts: ManagementParts): HandleWebRequest {
     if (ask.path.startsWith(AUTH)) checkAuthRequest(ask, await parts.reader.people.hasOwner())
     const segments = ask.path.split('/')
     const matches = paths.filter(path => matchesPath(path.segments, segments)).sort(bySpecificity)
-    const match = matches.find(({ endpoint }) => endpoint.method === methodOf(ask))
+    const match = matches.find(({ endpoint }) => endpoint.method === methodOf(ask) && !isHeadOfWrite(ask, endpoint))
     if (match === undefined) throw noEndpoint(ask, matches)
     const { endpoint } = match
     const actor = ask.actor ?? nobody
@@ -120,6 +120,8 @@ function checkAuthRequest(ask: WebRequest, isSetUp: boolean): void {
 const nobody: Actor = { personId: -1, role: 'member', sessionId: -1 }
 
 const methodOf = ({ method }: WebRequest): Method => (method === 'HEAD' ? 'GET' : (method as Method))
+
+const isHeadOfWrite = ({ method }: WebRequest, { writes }: WebEndpoint): boolean => method === 'HEAD' && writes === true
 
 const isParameter = (segment: string): boolean => segment.startsWith('{')
 
