@@ -6,7 +6,7 @@ import { openDatabase } from '../support/database.ts'
 import type { Harness } from '../support/gateway.ts'
 import { chat, hello, startHarness } from '../support/gateway.ts'
 import { onPostgres } from '../support/harness-databases.ts'
-import type { Ask } from '../support/management.ts'
+import type { ApiAnswer, Ask } from '../support/management.ts'
 import { askAsOwner } from '../support/management.ts'
 import { addPerson, setUpOwner } from '../support/people.ts'
 
@@ -81,6 +81,20 @@ describe('a tier', () => {
     expect(await cost()).toBe(3 * plain)
     await ask('PATCH', 'web/tiers/bronze', { qpm: 1 })
     expect((await chat(harness, key, { model: 'openai/gpt-4o-mini', messages: hello })).status).toBe(429)
+  })
+
+  test('that is the default of the site, or that only an account has, is not removed', async () => {
+    for (const name of ['newcomers', 'partners']) await ask('POST', 'web/tiers', { name, qpm: 5 })
+    const remove = (name: string): Promise<ApiAnswer> => ask('DELETE', `web/tiers/${name}`)
+    await ask('PATCH', 'web/settings', { defaultTier: 'newcomers' })
+    const refused = await remove('newcomers')
+    expect(refused.error).toMatchObject({ code: 'state_unfit', hint: { code: 'tier_is_default' } })
+    await ask('PATCH', 'web/settings', { defaultTier: null })
+    expect([(await remove('newcomers')).status, (await remove('newcomers')).status]).toEqual([204, 404])
+    // The default without a setting.
+    expect((await remove('standard')).error).toMatchObject({ hint: { code: 'tier_is_default' } })
+    await ask('POST', 'web/accounts', { name: 'Partner', tier: 'partners' })
+    expect((await remove('partners')).error.message).toContain('There are keys, accounts or limits with this tier.')
   })
 
   test('with a name that exists, or that is in use, is refused', async () => {

@@ -530,6 +530,7 @@ export type Hint = {
     | 'tier_unknown_listed'
     | 'default_tier_unknown'
     | 'tier_in_use'
+    | 'tier_is_default'
     | 'not_to_yourself'
     | 'email_taken'
     | 'email_taken_sign_in'

@@ -43,6 +43,7 @@ const Tier = z
 const params = z.object({ tier: newTierName })
 
 const inUse = (): Refusal => new Refusal('state_unfit', 'in use', { hint: hintOf('tier_in_use') })
+const isDefault = (): Refusal => new Refusal('state_unfit', 'the default', { hint: hintOf('tier_is_default') })
 
 export function tierEndpoints({
   queryWorker,
@@ -127,7 +128,7 @@ export function tierEndpoints({
       method: 'DELETE',
       path: '/api/web/tiers/{tier}',
       who: { site: 'admin' },
-      summary: 'Remove a tier that no key has.',
+      summary: 'Remove a tier that no key, account or limit has, and that is not the `defaultTier` of the site.',
       params,
       changes: ({ tier }) => [`tiers/${tier}`],
       answer: noContent,
@@ -136,6 +137,7 @@ export function tierEndpoints({
         requireDone(await writer.run('removeTier', { name: tier, nowMs: dateMs() }, by), {
           unknown: resourceUnknown,
           in_use: inUse,
+          is_default: isDefault,
         })
         return {}
       },

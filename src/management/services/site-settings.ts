@@ -1,6 +1,7 @@
 // The current settings of the site: the values that the owner has set, and defaults for the others.
 
 import type { Reader } from '../../store/engine/reader.ts'
+import { DEFAULT_TIER } from '../../store/rules/tier-operations.ts'
 import { buildWriteQueue } from './write-queue.ts'
 
 /** Times are days, money is US dollars in decimals. */
@@ -66,7 +67,7 @@ export const siteDefaults: SiteDefaults = {
   registration: 'off',
   allowedDomains: [],
   invitations: 'managers',
-  defaultTier: 'standard',
+  defaultTier: DEFAULT_TIER,
   startingCredit: '0',
   retentionDays: 0,
   logo: null,

@@ -16,11 +16,11 @@ export interface TierOperations {
   /** `nowMs` tells which keys of playgrounds are over. */
   removeTier: {
     input: { readonly name: string; readonly nowMs: number }
-    result: { done: 'removed' | 'unknown' | 'in_use' }
+    result: { done: 'removed' | 'unknown' | 'in_use' | 'is_default' }
   }
 }
 
-/** The tier of keys whose account has none of its own. */
+/** The tier of keys whose account has none of its own; also that of new people, if the settings of the site name no other. */
 export const DEFAULT_TIER = 'standard'
 
 /** The key of a playground stays for the records of its calls, and gets the tier of its account when it is used again. */
@@ -29,6 +29,7 @@ const findUse = query(
   `SELECT 1 FROM api_key WHERE tier = ?1 AND NOT (${OVER}) UNION ALL SELECT 1 FROM limit_rule WHERE tier = ?1
    UNION ALL SELECT 1 FROM account WHERE tier = ?1 LIMIT 1`,
 )
+const findSite = query<{ value: string }>("SELECT value FROM setting WHERE name = 'site'")
 const findOver = query(`SELECT 1 FROM api_key WHERE tier = ?1 AND ${OVER} LIMIT 1`)
 const moveOver = query(`UPDATE api_key SET tier = ?3 WHERE tier = ?1 AND ${OVER}`)
 const find = query('SELECT 1 FROM tier WHERE name = ?1')
@@ -52,6 +53,12 @@ export function* hasTier(name: string): Steps<boolean> {
   return (yield* find.get(name)) !== undefined
 }
 
+/** The tier of the accounts of new people. */
+function* defaultTier(): Steps<string> {
+  const site = JSON.parse((yield* findSite.get())?.value ?? '{}') as { readonly defaultTier?: string }
+  return site.defaultTier ?? DEFAULT_TIER
+}
+
 export const tierOperations: StepsOf<TierOperations> = {
   *setTier({ name, isNew, qpm = null, pricePerMille = null, accountQpm = null, accountConcurrency = null }) {
     if (isNew) {
@@ -63,6 +70,7 @@ export const tierOperations: StepsOf<TierOperations> = {
     return { done: updated > 0 ? 'set' : 'unknown' }
   },
   *removeTier({ name, nowMs }) {
+    if (name === (yield* defaultTier())) return { done: (yield* hasTier(name)) ? 'is_default' : 'unknown' }
     if ((yield* findUse.get(name, nowMs)) !== undefined) return { done: 'in_use' }
     if ((yield* findOver.get(name, nowMs)) !== undefined) {
       if (name === DEFAULT_TIER || !(yield* hasTier(DEFAULT_TIER))) return { done: 'in_use' }
