@@ -69,24 +69,32 @@ export const openai: readonly Rule[] = [
 
 const older: ModelTraits = { reads: everything, schemaWithTools: false, richResults: false }
 /** The least of its levels is little thought, and not none. */
-const levels: ModelTraits = { reads: everything, thinking: 'level', stopsThinking: false }
+const levels: ModelTraits = { reads: everything, thinking: 'level', stopsThinking: false, penalties: false }
 
-export const gemini: readonly Rule[] = [
+/** `older25`: what all models of Gemini 2.5 have in common. */
+const geminiRules = (older25: ModelTraits): readonly Rule[] => [
   [/^gemma/, { thinking: 'none', system: false }],
   [/^gemini-2\.0/, { ...older, thinking: 'none' }],
-  [/^gemini-2\.5-pro/, { ...older, thinking: 'budget', stopsThinking: false, budgetMin: 128, budgetMax: 32_768 }],
-  [/^gemini-2\.5/, { ...older, thinking: 'budget', budgetMin: 0, budgetMax: 24_576 }],
+  [/^gemini-2\.5-pro/, { ...older25, thinking: 'budget', stopsThinking: false, budgetMin: 128, budgetMax: 32_768 }],
+  [/^gemini-2\.5/, { ...older25, thinking: 'budget', budgetMin: 0, budgetMax: 24_576 }],
   [/^gemini-[3-9](\.\d)?-pro/, { ...levels, efforts: upTo('high') }],
   [/^gemini-(3\.[7-9]|[4-9]\.\d)-flash(?!-lite)/, { ...levels, efforts: upTo('high') }],
   [/^gemini-[3-9]/, { ...levels, efforts: upTo('high', 'minimal') }],
 ]
 
 /**
+ * The Gemini API refuses a penalty from Gemini 2.5 on ("Penalty is not enabled": google-gemini/cookbook#1290,
+ * vercel/ai#8943), Vertex AI only from Gemini 3 on (BerriAI/litellm#16031, and its list of what Vertex AI accepts).
+ */
+const gemini = geminiRules({ ...older, penalties: false })
+const vertex = geminiRules(older)
+
+/**
  * Functions and tools of the provider in one request: only Gemini 3 on the Gemini API, which has a field for it.
  * https://ai.google.dev/gemini-api/docs/tool-combination; Vertex does not have the field.
  */
-const combinesTools = (canCombine: (traits: ModelTraits) => boolean): readonly Rule[] =>
-  gemini.map(([family, traits]) => [family, { ...traits, serverToolsWithFunctions: canCombine(traits) }])
+const combinesTools = (rules: readonly Rule[], canCombine: (traits: ModelTraits) => boolean): readonly Rule[] =>
+  rules.map(([family, traits]) => [family, { ...traits, serverToolsWithFunctions: canCombine(traits) }])
 
 const seen: readonly Modality[] = ['text', 'image', 'video']
 
@@ -108,10 +116,10 @@ const families: Readonly<Record<string, readonly Rule[]>> = {
   'anthropic': claude,
   'ark': ark,
   'bedrock': claude,
-  'google': combinesTools(({ thinking }) => thinking === 'level'),
+  'google': combinesTools(gemini, ({ thinking }) => thinking === 'level'),
   'openai': openai,
   'openrouter': aggregated,
-  'vertex': combinesTools(() => false),
+  'vertex': combinesTools(vertex, () => false),
   'vertex-anthropic': claude,
 }
 

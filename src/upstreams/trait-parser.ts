@@ -133,6 +133,7 @@ const traitTable: Readonly<Record<keyof ModelTraits, Trait>> = {
   budgetMax: budget,
   sampling: flag,
   samplingWithoutThinking: flag,
+  penalties: flag,
   forcedTool: flag,
   schema: flag,
   schemaWithTools: flag,

@@ -25,8 +25,17 @@ const read = ['text', 'image', 'file']
 const all = ['text', 'image', 'audio', 'file', 'video']
 const toMax = ['low', 'medium', 'high', 'xhigh', 'max']
 const toHigh = ['low', 'medium', 'high']
-const levels = { reads: all, thinking: 'level', stopsThinking: false }
 
+const flash25 = {
+  reads: all,
+  thinking: 'budget',
+  budgetMin: 0,
+  budgetMax: 24_576,
+  schemaWithTools: false,
+  richResults: false,
+  serverToolsWithFunctions: false,
+}
+const levels = { reads: all, thinking: 'level', stopsThinking: false, penalties: false }
 const rows: readonly (readonly [path: string, traits: object])[] = [
   [
     'anthropic/claude-opus-5-5',
@@ -87,21 +96,13 @@ const rows: readonly (readonly [path: string, traits: object])[] = [
       budgetMax: 32_768,
       schemaWithTools: false,
       richResults: false,
+      penalties: false,
       serverToolsWithFunctions: false,
     },
   ],
-  [
-    'google/gemini-2.5-flash-lite',
-    {
-      reads: all,
-      thinking: 'budget',
-      budgetMin: 0,
-      budgetMax: 24_576,
-      schemaWithTools: false,
-      richResults: false,
-      serverToolsWithFunctions: false,
-    },
-  ],
+  ['google/gemini-2.5-flash-lite', { ...flash25, penalties: false }],
+  // Vertex AI accepts penalties, and the Gemini API does not.
+  ['vertex/gemini-2.5-flash-lite', flash25],
   [
     'google/gemini-2.0-flash',
     { reads: all, thinking: 'none', schemaWithTools: false, richResults: false, serverToolsWithFunctions: false },
@@ -172,7 +173,7 @@ test('the same model has the same traits at every provider', () => {
     ['bedrock/global.anthropic.claude-opus-5-5', 'anthropic/claude-opus-5-5'],
     ['bedrock/us.anthropic.claude-opus-4-1-20250805-v1:0', 'anthropic/claude-opus-4-1'],
     ['vertex-anthropic/claude-sonnet-4-5@20250929', 'anthropic/claude-sonnet-4-5'],
-    ['vertex/gemini-2.5-pro', 'google/gemini-2.5-pro'],
+    ['vertex/gemini-3.1-pro-preview', 'google/gemini-3.1-pro-preview'],
   ] as const
   for (const [path, at] of same) {
     expect(traitsOf(path)).toBeDefined()

@@ -1207,6 +1207,7 @@ export type ModelTraits = {
   readonly budgetMax?: number
   readonly sampling?: boolean
   readonly samplingWithoutThinking?: boolean
+  readonly penalties?: boolean
   readonly forcedTool?: boolean
   readonly schema?: boolean
   readonly schemaWithTools?: boolean

@@ -57,6 +57,8 @@ export interface ModelTraits {
   readonly sampling?: boolean
   /** The model accepts these only with thinking turned off. Default false. */
   readonly samplingWithoutThinking?: boolean
+  /** The model accepts penalties for frequency and presence that are not 0. Default true. */
+  readonly penalties?: boolean
   /** A request can force the model to call a tool. Default true. */
   readonly forcedTool?: boolean
   /** A request can constrain the answer by a JSON schema. Default true. */

@@ -9,6 +9,7 @@ import type {
 } from '../neutral/conversation.ts'
 import type { SettingCodes } from '../neutral/default-settings.ts'
 import { addSettingLosses } from '../neutral/default-settings.ts'
+import { acceptedPenalties } from '../neutral/penalties.ts'
 import type { ConversationTarget } from '../protocol.ts'
 import type { Json } from '../request/json-type.ts'
 import { toGoogleSchema } from './schema.ts'
@@ -70,8 +71,7 @@ function writeConfig(conversation: Conversation, target: ConversationTarget): Js
     candidateCount: choices === 1 ? undefined : choices,
     maxOutputTokens: cap,
     stopSequences: stop === undefined || stop.length === 0 ? undefined : stop.slice(0, STOP_SEQUENCES_MAX),
-    presencePenalty: settings.presencePenalty,
-    frequencyPenalty: settings.frequencyPenalty,
+    ...acceptedPenalties(settings, target),
     seed: settings.seed,
     responseLogprobs: logprobs === undefined ? undefined : true,
     logprobs: logprobs === 0 ? undefined : logprobs,
