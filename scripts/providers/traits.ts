@@ -86,8 +86,8 @@ const geminiRules = (older25: ModelTraits): readonly Rule[] => [
  * The Gemini API refuses a penalty from Gemini 2.5 on ("Penalty is not enabled": google-gemini/cookbook#1290,
  * vercel/ai#8943), Vertex AI only from Gemini 3 on (BerriAI/litellm#16031, and its list of what Vertex AI accepts).
  */
-const gemini = geminiRules({ ...older, penalties: false })
-const vertex = geminiRules(older)
+export const gemini = geminiRules({ ...older, penalties: false })
+export const vertex = geminiRules(older)
 
 /**
  * Functions and tools of the provider in one request: only Gemini 3 on the Gemini API, which has a field for it.

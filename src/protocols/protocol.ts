@@ -2,7 +2,7 @@
 // caller's dialect into the neutral conversation (neutral/conversation.ts) and writes the upstream's dialect from it.
 // Answers go the other way through neutral/answer.ts.
 
-import type { ChatField } from '../base/chat-fields.ts'
+import type { BasicChatField, ChatField } from '../base/chat-fields.ts'
 import type { ErrorReply, QuotaReport } from '../base/errors.ts'
 import type { ModelTraits } from '../base/money/model-traits.ts'
 import type { Usage } from '../base/money/usage.ts'
@@ -128,6 +128,10 @@ export interface ConversationTarget {
   readonly askUsage: boolean
   /** The optional parts of chat requests that the provider accepts. Absent: the default. */
   readonly chatFields?: readonly ChatField[]
+  /** The usual fields of chat requests that the provider does not accept. */
+  readonly missingChatFields?: readonly BasicChatField[]
+  /** The ids of tool calls in chat requests must have exactly so many letters and digits. Absent: any form. */
+  readonly callIdChars?: number | undefined
   /** Identifies the credential and the model. Only reasoning state of the same origin is sent to the upstream. */
   readonly origin: string
   /** Media that were fetched from the URLs of the conversation, for dialects that must send them inline. */

@@ -2,7 +2,7 @@
 // patterns from here, and the OpenAPI document the schema. What no schema can say, such as that a former name leads to a
 // listed model, only provider.ts checks.
 
-import { CHAT_FIELDS } from '../base/chat-fields.ts'
+import { BASIC_CHAT_FIELDS, CHAT_FIELDS } from '../base/chat-fields.ts'
 import { includedSchema, priceSchema } from '../base/money/price.ts'
 import { MAKER_TARGET } from './makers.ts'
 import { modelListSchema } from './model-list.ts'
@@ -22,6 +22,8 @@ export const DIALECT_PATH = /^(\/[A-Za-z0-9._:{}-]+)+(\?[A-Za-z0-9=&._-]+)?$/
 export const PLAIN_PATH = /^(\/[\w.-]+)+$/
 export const ANSWER_FIELD = /^\w+(\.\w+)*$/
 export const MAKERS_MAX = 200
+/** Fewer characters are too few for a hash. */
+export const CALL_ID_CHARS = { min: 8, max: 40 } as const
 
 const text = (description: string, pattern?: RegExp): JsonSchema => ({
   type: 'string',
@@ -57,6 +59,16 @@ export const capabilityFields = {
   chatFields: {
     ...listOf({ type: 'string', enum: CHAT_FIELDS }, 'Optional parts of chat requests that it accepts.'),
     uniqueItems: true,
+  },
+  missingChatFields: {
+    ...listOf({ type: 'string', enum: BASIC_CHAT_FIELDS }, 'Usual fields of chat requests that it does not accept.'),
+    uniqueItems: true,
+  },
+  callIdChars: {
+    type: 'integer',
+    minimum: CALL_ID_CHARS.min,
+    maximum: CALL_ID_CHARS.max,
+    description: 'The ids of tool calls must have exactly so many letters and digits.',
   },
 }
 

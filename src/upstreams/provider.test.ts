@@ -215,6 +215,7 @@ test('a file with only the required fields is read with the documented defaults'
     keepsThreads: false,
     labelsSessions: false,
     chatFields: ['user'],
+    missingChatFields: [],
   })
   expect(provider.models.get('a')?.price as unknown).toEqual({
     rates: { input: 1_000_000_000n, output: 2_500_000_000n },
@@ -322,6 +323,11 @@ const badFiles: readonly (readonly [name: string, change: object, field: string]
   ['a flag that is a string', { openModels: 'true' }, '"openModels"'],
   ['a flag that is a number', { free: 1 }, '"free"'],
   ['another capability that is a string', { can: { streamUsage: 'false' } }, '"can.streamUsage"'],
+  ['a chat field that does not exist', { can: { chatFields: ['seeds'] } }, '"can.chatFields"'],
+  ['a usual chat field twice', { can: { missingChatFields: ['seed', 'seed'] } }, '"can.missingChatFields"'],
+  ['a missing chat field that is not usual', { can: { missingChatFields: ['verbosity'] } }, '"can.missingChatFields"'],
+  ['ids of calls that are too short', { can: { callIdChars: 7 } }, '"can.callIdChars"'],
+  ['ids of calls that are a pattern', { can: { callIdChars: '[a-z]{9}' } }, '"can.callIdChars"'],
   ['a cap in an unknown field', { can: { outputCap: 'max_output' } }, '"can.outputCap"'],
   ['a misspelt field of a model', withModel({ prices: {} }), '"prices"'],
   ['a misspelt field of a price', withPrice({ cacheread: '1' }), '"cacheread"'],

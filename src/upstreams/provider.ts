@@ -1,8 +1,8 @@
 // Parses and checks a provider file. A provider is data: everything that code needs to know about a provider is a field
 // here with a documented default, and no code depends on a provider's id.
 
-import type { ChatField } from '../base/chat-fields.ts'
-import { CHAT_FIELDS, defaultChatFields } from '../base/chat-fields.ts'
+import type { BasicChatField, ChatField } from '../base/chat-fields.ts'
+import { BASIC_CHAT_FIELDS, CHAT_FIELDS, defaultChatFields } from '../base/chat-fields.ts'
 import type { ModelTraits } from '../base/money/model-traits.ts'
 import { noTraits } from '../base/money/model-traits.ts'
 import type { Price } from '../base/money/price.ts'
@@ -14,6 +14,7 @@ import type { ModelListFields } from './model-list.ts'
 import { readModelListFields } from './model-list.ts'
 import {
   ANSWER_FIELD,
+  CALL_ID_CHARS,
   capabilityFields,
   DIALECT_PATH,
   localServerFields,
@@ -56,6 +57,10 @@ export interface Capabilities {
    * refuse fields that they do not know. Default `user`, which almost all accept.
    */
   readonly chatFields: readonly ChatField[]
+  /** The usual fields of chat requests that it does not accept. Default none. */
+  readonly missingChatFields: readonly BasicChatField[]
+  /** The ids of tool calls must have exactly so many letters and digits. Default: they may have any form. */
+  readonly callIdChars?: number
 }
 
 export interface Model {
@@ -286,16 +291,31 @@ function parseCan(value: unknown, fail: Fail): Capabilities {
     keepsThreads: flag('keepsThreads', false),
     labelsSessions: flag('labelsSessions', false),
     billsWhenLeft: flag('billsWhenLeft', false),
-    chatFields: parseChatFields(can.chatFields ?? defaultChatFields, fail),
+    chatFields: parseWords(can.chatFields ?? defaultChatFields, { what: 'chatFields', known: CHAT_FIELDS }, fail),
+    missingChatFields: parseWords(
+      can.missingChatFields ?? [],
+      { what: 'missingChatFields', known: BASIC_CHAT_FIELDS },
+      fail,
+    ),
+    ...(can.callIdChars !== undefined && { callIdChars: parseCallIdChars(can.callIdChars, fail) }),
   }
 }
 
-function parseChatFields(value: unknown, fail: Fail): readonly ChatField[] {
+/** A list of known words, each of them once. */
+function parseWords<Word extends string>(
+  value: unknown,
+  { what, known }: { what: string; known: readonly Word[] },
+  fail: Fail,
+): readonly Word[] {
   const isList =
-    Array.isArray(value) &&
-    new Set(value).size === value.length &&
-    value.every(field => CHAT_FIELDS.includes(field as ChatField))
-  return isList ? (value as ChatField[]) : fail(`"can.chatFields" must be a list of ${CHAT_FIELDS.join(', ')}`)
+    Array.isArray(value) && new Set(value).size === value.length && value.every(word => known.includes(word as Word))
+  return isList ? (value as Word[]) : fail(`"can.${what}" must be a list of ${known.join(', ')}`)
+}
+
+function parseCallIdChars(value: unknown, fail: Fail): number {
+  const { min, max } = CALL_ID_CHARS
+  const isNumber = Number.isSafeInteger(value) && (value as number) >= min && (value as number) <= max
+  return isNumber ? (value as number) : fail(`"can.callIdChars" must be a number from ${min} to ${max}`)
 }
 
 /** One signing method for all dialects, or one for each. */

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { CHAT_FIELDS } from '../../src/base/chat-fields.ts'
+import { BASIC_CHAT_FIELDS, CHAT_FIELDS } from '../../src/base/chat-fields.ts'
 import { parseProvider } from '../../src/upstreams/provider.ts'
 import type { Harness } from '../support/gateway.ts'
 import { startHarness } from '../support/gateway.ts'
@@ -26,6 +26,7 @@ const chat = { 'openai-chat': '/v1/chat/completions' }
 const providers = [
   provider('brook', chat, {}),
   provider('moor', chat, { chatFields: CHAT_FIELDS }),
+  provider('heath', chat, { missingChatFields: BASIC_CHAT_FIELDS }),
   provider('creek', { 'anthropic-messages': '/v1/messages' }, {}),
 ]
 
@@ -190,6 +191,26 @@ test('a chat provider that declares all fields gets them', async () => {
   expect(held.losses).toBe('')
 })
 
+test('a chat provider that lacks the usual fields gets none of them', async () => {
+  const asked = (settings: Json): Promise<{ status: number; losses: string; sent: Json }> =>
+    ask('/api/v3/chat/completions', {
+      model: 'heath/echo',
+      messages: [{ role: 'user', content: 'hi', name: 'Ann' }],
+      tools: [{ type: 'function', function: { name: 'f' } }],
+      ...settings,
+    })
+  const penalties = { frequency_penalty: 1, presence_penalty: 1 }
+  const others = { seed: 0, stop: ['X'], logit_bias: { 5: 1 }, service_tier: 'default', parallel_tool_calls: false }
+  const { status, sent, losses } = await asked({ ...penalties, ...others, logprobs: true, top_logprobs: 2 })
+  expect(status).toBe(200)
+  expect(losses.split(', ').toSorted()).toEqual(BASIC_CHAT_FIELDS.filter(field => field !== 'n'))
+  expect(Object.keys(sent)).toEqual(['model', 'messages', 'tools'])
+  expect(sent.messages).toEqual([{ role: 'user', content: 'hi' }])
+  const defaults = { frequency_penalty: 0, presence_penalty: 0, parallel_tool_calls: true }
+  expect((await asked(defaults)).losses).toBe('name')
+  expect((await asked({ n: 2 })).status).toBe(400)
+})
+
 describe('a chat call for another dialect may have', () => {
   const instructions = { role: 'system', content: 'Say hi' }
   test.each<readonly [string, readonly object[]]>([
@@ -214,16 +235,18 @@ test('the shipped files declare what their vendors document', () => {
   const shipped = join(import.meta.dir, '..', '..', 'providers')
   const declared = readdirSync(shipped)
     .map(name => parseProvider(readFileSync(join(shipped, name), 'utf8'), name))
-    .filter(({ can }) => can.chatFields.join() !== 'user')
-    .map(({ id, can }) => [id, can.chatFields.join(' ')])
+    .filter(({ can }) => can.chatFields.join() !== 'user' || can.missingChatFields.length > 0)
+    .map(({ id, can }) => [id, [...can.chatFields, ...can.missingChatFields.map(field => `-${field}`)].join(' ')])
   const all = 'custom_tools prompt_cache_breakpoint prompt_cache_key refusal strict user verbosity'
   expect(Object.fromEntries(declared) as object).toEqual({
     azure: all,
     deepinfra: 'prompt_cache_key user',
     fireworks: 'prompt_cache_key user',
+    // Its page on the compatibility with OpenAI lists what it answers with 400.
+    groq: 'user -logit_bias -logprobs -n -name -top_logprobs',
     lmstudio: 'strict user',
     // Refuses every field that it does not know, also `user`.
-    mistral: 'prompt_cache_key strict',
+    mistral: 'prompt_cache_key random_seed strict -logit_bias -logprobs -name -seed -service_tier -top_logprobs',
     moonshot: 'prompt_cache_key user',
     openai: all,
     // Has `strict`, but then finds no endpoint for a model whose hosts do not have it.

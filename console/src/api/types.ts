@@ -1455,11 +1455,26 @@ export type ProviderDefinition = {
       | 'custom_tools'
       | 'prompt_cache_breakpoint'
       | 'prompt_cache_key'
+      | 'random_seed'
       | 'refusal'
       | 'strict'
       | 'user'
       | 'verbosity'
     )[]
+    readonly missingChatFields?: readonly (
+      | 'frequency_penalty'
+      | 'logit_bias'
+      | 'logprobs'
+      | 'n'
+      | 'name'
+      | 'parallel_tool_calls'
+      | 'presence_penalty'
+      | 'seed'
+      | 'service_tier'
+      | 'stop'
+      | 'top_logprobs'
+    )[]
+    readonly callIdChars?: number
   }
   readonly traits?: ModelTraits
   readonly times?: {
@@ -1512,11 +1527,26 @@ export type ProviderDefinitionChange = {
       | 'custom_tools'
       | 'prompt_cache_breakpoint'
       | 'prompt_cache_key'
+      | 'random_seed'
       | 'refusal'
       | 'strict'
       | 'user'
       | 'verbosity'
     )[]
+    readonly missingChatFields?: readonly (
+      | 'frequency_penalty'
+      | 'logit_bias'
+      | 'logprobs'
+      | 'n'
+      | 'name'
+      | 'parallel_tool_calls'
+      | 'presence_penalty'
+      | 'seed'
+      | 'service_tier'
+      | 'stop'
+      | 'top_logprobs'
+    )[]
+    readonly callIdChars?: number
   } | null
   readonly traits?: ModelTraits | null
   readonly times?: {

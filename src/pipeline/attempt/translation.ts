@@ -122,6 +122,8 @@ export function writeTranslated(
       capField: provider.can.outputCap,
       askUsage: provider.can.streamUsage,
       chatFields: provider.can.chatFields,
+      missingChatFields: provider.can.missingChatFields,
+      callIdChars: provider.can.callIdChars,
       origin: source.origin,
       media,
       notes: source.notes,

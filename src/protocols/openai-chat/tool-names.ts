@@ -1,12 +1,10 @@
-// Converts tool names and call ids of other dialects to what chat allows: they may be too long or have other
-// characters.
+// Converts tool names of other dialects to what chat allows: they may be too long or have other characters.
 
 import { createHash } from 'node:crypto'
 import type { Tool } from '../neutral/conversation.ts'
 import type { TranslationNotes } from '../neutral/translation-notes.ts'
 
 const NAME_CHARS_MAX = 64
-const ID_CHARS_MAX = 40
 
 const isAllowed = (name: string): boolean => /^[a-zA-Z0-9_-]{1,64}$/.test(name)
 
@@ -40,10 +38,4 @@ export class ChatToolNames {
     const hash = createHash('sha256').update(`${this.#taken.size} ${name}`).digest('hex').slice(0, 12)
     return `${name.slice(0, NAME_CHARS_MAX - hash.length - 1)}_${hash}`
   }
-}
-
-/** Equal ids give equal results, so that calls and their results still match. */
-export function writeCallId(id: string): string {
-  if (id.length <= ID_CHARS_MAX) return id
-  return `call_${createHash('sha256').update(id).digest('hex').slice(0, 32)}`
 }

@@ -1,5 +1,6 @@
 // Writes a neutral conversation as a chat request.
 
+import type { BasicChatField } from '../../base/chat-fields.ts'
 import type { Effort } from '../../base/money/model-traits.ts'
 import { efforts } from '../../base/money/model-traits.ts'
 import type {
@@ -11,14 +12,16 @@ import type {
 } from '../neutral/conversation.ts'
 import type { SettingCodes } from '../neutral/default-settings.ts'
 import { addSettingLosses } from '../neutral/default-settings.ts'
+import { acceptedPenalties } from '../neutral/penalties.ts'
 import type { ConversationTarget } from '../protocol.ts'
 import { invalid } from '../request/checks.ts'
+import { ChatCallIds } from './call-ids.ts'
 import type { ChatFlavour } from './flavour.ts'
 import { shortened } from './short-names.ts'
 import { ChatToolNames } from './tool-names.ts'
 import { writeMessages } from './write-messages.ts'
 import type { ChatWriteContext } from './write-parts.ts'
-import { acceptsBreakpoints, acceptsField } from './write-parts.ts'
+import { acceptsBreakpoints, acceptsField, lacksField } from './write-parts.ts'
 import type { ChatToolWriteContext } from './write-tools.ts'
 import { writeSchema, writeTools } from './write-tools.ts'
 
@@ -28,11 +31,17 @@ export function writeConversation(
   flavour: ChatFlavour,
 ): string {
   const { schemaRules } = conversation
-  const writing = { flavour, target, schemaRules, names: new ChatToolNames(conversation.tools, target.notes) }
+  const writing = {
+    flavour,
+    target,
+    schemaRules,
+    names: new ChatToolNames(conversation.tools, target.notes),
+    ids: new ChatCallIds(conversation.messages, target.callIdChars),
+  }
   const tools = writeTools(conversation.tools, conversation.toolChoice, writing)
   if (tools.tools === undefined && conversation.toolChoice?.mode === 'required') target.notes.losses.add('tool_choice')
   const { format, turns } = writeFormat(conversation, writing)
-  return JSON.stringify({
+  const body = {
     model: target.model,
     messages: writeMessages(turns, writing),
     ...tools,
@@ -41,8 +50,26 @@ export function writeConversation(
     ...writeReasoning(conversation.reasoning, writing),
     ...writeSampling(conversation, target),
     ...writeSettings(conversation.settings, writing),
-  })
+  }
+  removeMissingFields(body, target)
+  return JSON.stringify(body)
 }
+
+/** Removes what the provider does not accept: some refuse a request with a field that they do not know. */
+function removeMissingFields(
+  body: Record<string, unknown>,
+  { missingChatFields = [], notes }: ConversationTarget,
+): void {
+  for (const name of missingChatFields) {
+    if (body[name] === undefined) continue
+    if (!isDefault(name, body[name])) notes.losses.add(name)
+    delete body[name]
+  }
+}
+
+/** Whether leaving the field out changes nothing. */
+const isDefault = (name: BasicChatField, value: unknown): boolean =>
+  name === 'parallel_tool_calls' ? value === true : name.endsWith('_penalty') && value === 0
 
 const SCHEMA_NAME = 'answer'
 
@@ -120,16 +147,18 @@ function writeSettings(settings: GenerationSettings, writing: ChatWriteContext):
   const { flavour, target } = writing
   const { choices = 1, stream, logprobs, stop } = settings
   const { losses } = target.notes
+  if (choices > 1 && lacksField(writing, 'n')) throw invalid('n', 'must be 1 for this model')
   if (choices > flavour.choicesMax) throw invalid('n', `must be at most ${flavour.choicesMax} for this model`)
+  const { frequencyPenalty, presencePenalty } = acceptedPenalties(settings, target)
   const caps = [settings.outputTokensMax, target.cap].filter(cap => cap !== undefined)
   addSettingLosses(settings, [['metadata', 'metadata']], losses)
   if (stop !== undefined && stop.length > STOP_SEQUENCES_MAX) losses.add('stop')
   return {
     ...(caps.length > 0 && { [target.capField]: Math.min(...caps) }),
     ...(stop && { stop: stop.slice(0, STOP_SEQUENCES_MAX) }),
-    seed: settings.seed,
-    frequency_penalty: settings.frequencyPenalty,
-    presence_penalty: settings.presencePenalty,
+    ...writeSeed(settings, writing),
+    frequency_penalty: frequencyPenalty,
+    presence_penalty: presencePenalty,
     ...(choices > 1 && { n: choices }),
     ...(logprobs !== undefined && { logprobs: true, ...(logprobs > 0 && { top_logprobs: logprobs }) }),
     logit_bias: settings.logitBias,
@@ -144,6 +173,11 @@ const SAMPLING_CODES: SettingCodes = [
   ['temperature', 'temperature'],
   ['topP', 'top_p'],
 ]
+
+function writeSeed({ seed }: GenerationSettings, writing: ChatWriteContext): object {
+  const hasOtherName = lacksField(writing, 'seed') && acceptsField(writing, 'random_seed')
+  return hasOtherName ? { random_seed: seed } : { seed }
+}
 
 function writeSampling({ settings, reasoning }: Conversation, { traits, notes }: ConversationTarget): object {
   const { temperature, topP } = settings

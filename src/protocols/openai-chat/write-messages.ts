@@ -15,9 +15,8 @@ import type {
 import { isInstruction, markInstruction } from '../neutral/instructions.ts'
 import { invalid } from '../request/checks.ts'
 import { writeCallSignature } from './reasoning-state.ts'
-import { writeCallId } from './tool-names.ts'
 import type { ChatWriteContext } from './write-parts.ts'
-import { acceptsField, writeContent, writePart } from './write-parts.ts'
+import { acceptsField, lacksField, writeContent, writePart } from './write-parts.ts'
 import type { ChatToolWriteContext } from './write-tools.ts'
 
 export function writeMessages(messages: readonly ConversationMessage[], writing: ChatToolWriteContext): object[] {
@@ -41,7 +40,7 @@ function writeOtherMessage(message: ConversationMessage, writing: ChatToolWriteC
   return {
     role: isInstruction(message) && !isMarked ? 'system' : 'user',
     content: writeContent(isMarked ? content.map(markText) : content, writing),
-    ...(name !== undefined && { name }),
+    ...writeName(name, writing),
   }
 }
 
@@ -70,7 +69,7 @@ function writeAssistant({ name, parts }: ConversationMessage, writing: ChatToolW
     role: 'assistant',
     content: marked ?? (content === '' ? null : content),
     ...(refusal !== undefined && { refusal }),
-    ...(name !== undefined && { name }),
+    ...writeName(name, writing),
     ...writeThoughts(
       parts.filter(part => part.kind === 'reasoning'),
       writing,
@@ -78,6 +77,13 @@ function writeAssistant({ name, parts }: ConversationMessage, writing: ChatToolW
     ...native,
     ...(calls.length > 0 && { tool_calls: calls.map(call => writeCall(call, writing)) }),
   }
+}
+
+function writeName(name: string | undefined, writing: ChatWriteContext): object {
+  if (name === undefined) return {}
+  if (!lacksField(writing, 'name')) return { name }
+  writing.target.notes.losses.add('name')
+  return {}
 }
 
 /** Joins the texts of a message. Parts between them in other dialects cannot be between texts in chat. */
@@ -134,9 +140,9 @@ function writeThoughts(thoughts: readonly ReasoningPart[], { flavour, target }: 
 }
 
 function writeCall(call: CallPart, writing: ChatToolWriteContext): object {
-  const { target, names } = writing
+  const { target, names, ids } = writing
   const { sealed, arguments: text } = call
-  const [id, name] = [writeCallId(call.id), names.write(call.name)]
+  const [id, name] = [ids.write(call.id), names.write(call.name)]
   const isOwn = sealed !== undefined && sealed.origin === target.origin
   const isLost = sealed !== undefined && !(isOwn && sealed.form === 'thought')
   if (isLost) target.notes.losses.add('reasoning_state')
@@ -162,14 +168,14 @@ function writeResults(results: readonly ResultPart[], writing: ChatToolWriteCont
     const texts = parts.filter(part => part.kind === 'text').map(part => part.text)
     const mark = cache ?? parts.findLast(part => part.cache !== undefined)?.cache
     if (media.length > 0) {
-      const what = `The result of ${name === undefined ? 'the call' : writing.names.write(name)} (${writeCallId(callId)})`
+      const what = `The result of ${name === undefined ? 'the call' : writing.names.write(name)} (${writing.ids.write(callId)})`
       if (texts.length === 0) texts.push(`${what} is in the next message.`)
       shown.push({ kind: 'text', text: `${what}:` }, ...media.map(({ cache: _cache, ...part }) => part))
     }
     const text = texts.join('\n')
     const resultText = failed && !/^error/i.test(text) ? `Error: ${text}` : text
     const content = writeContent([{ kind: 'text', text: resultText, ...(mark && { cache: mark }) }], writing)
-    messages.push({ role: 'tool', tool_call_id: writeCallId(callId), content })
+    messages.push({ role: 'tool', tool_call_id: writing.ids.write(callId), content })
   }
   if (shown.length > 0) messages.push({ role: 'user', content: writeContent(shown, writing) })
   return messages

@@ -1,6 +1,6 @@
 // Writes parts of a neutral conversation as the content of a chat message.
 
-import type { ChatField } from '../../base/chat-fields.ts'
+import type { BasicChatField, ChatField } from '../../base/chat-fields.ts'
 import { defaultChatFields } from '../../base/chat-fields.ts'
 import { Refusal } from '../../base/errors.ts'
 import { hintOf } from '../../base/hints.ts'
@@ -23,6 +23,10 @@ export function acceptsField({ flavour, target }: ChatWriteContext, field: ChatF
   const accepted = target.chatFields ?? defaultChatFields
   return accepted.includes(field) && (field === 'user' || flavour.hasOpenaiAdditions)
 }
+
+/** Whether the upstream does not accept a field that is usual in chat requests. */
+export const lacksField = ({ target }: ChatWriteContext, field: BasicChatField): boolean =>
+  target.missingChatFields?.includes(field) ?? false
 
 /** Whether the upstream and the model accept cache breakpoints, and with them options for caching. */
 export const acceptsBreakpoints = (writing: ChatWriteContext): boolean =>

@@ -2,6 +2,7 @@
 
 import { findOnlyNames } from '../neutral/allowed-tools.ts'
 import type { Conversation, CustomTool, FunctionTool, SearchTool, Tool, ToolChoice } from '../neutral/conversation.ts'
+import type { ChatCallIds } from './call-ids.ts'
 import type { SentSchema, WantedSchema } from './strict-schema.ts'
 import { writeStrictness } from './strict-schema.ts'
 import type { ChatToolNames } from './tool-names.ts'
@@ -32,6 +33,7 @@ export function writeTools(
 
 export interface ChatToolWriteContext extends ChatWriteContext {
   readonly names: ChatToolNames
+  readonly ids: ChatCallIds
   readonly schemaRules: Conversation['schemaRules']
 }
 
