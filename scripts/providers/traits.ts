@@ -87,7 +87,7 @@ const geminiRules = (older25: ModelTraits): readonly Rule[] => [
  * vercel/ai#8943), Vertex AI only from Gemini 3 on (BerriAI/litellm#16031, and its list of what Vertex AI accepts).
  */
 export const gemini = geminiRules({ ...older, penalties: false })
-export const vertex = geminiRules(older)
+const vertex = geminiRules(older)
 
 /**
  * Functions and tools of the provider in one request: only Gemini 3 on the Gemini API, which has a field for it.

@@ -86,13 +86,14 @@ export function buildRoute({ targets, prices, dateMs }: RouteParts): RouteCall {
       serviceClass: normalizeServiceClass(call.serviceClass),
       atMs: dateMs(),
     }
-    const { names, provider, model, channels, upstreamProtocol, option } = target
-    const sized = { names, provider, model, channels, upstreamProtocol, option, price, withoutSearch }
+    const { names, provider, model, channels, upstreamProtocol, otherProtocols, option } = target
+    const found = { names, provider, model, channels, upstreamProtocol, option, price }
+    const sized = { ...found, withoutSearch }
     // The caller's bound of searches may be lost in a translation.
     const isUnbounded = call.searchesMax > 0 && upstreamProtocol !== protocol
     const size = sizeOn(sized, isUnbounded ? { ...call, searchesMax: Math.max(call.searchesMax, USES_MAX) } : call)
-    if (withoutSearch) return { ...sized, withoutSearch, size }
-    return { names, provider, model, channels, upstreamProtocol, option, price, size }
+    const candidate = { ...(withoutSearch ? sized : found), size }
+    return otherProtocols === undefined ? candidate : { ...candidate, otherProtocols }
   }
 
   function candidatesOf({ targets: all }: TargetGroup, request: RouteRequest, permit: Permit): readonly Candidate[] {

@@ -8,18 +8,20 @@ import type { Call, CallTarget } from '../protocols/neutral/call.ts'
 import type { Conversation } from '../protocols/neutral/conversation.ts'
 import { Losses } from '../protocols/neutral/losses.ts'
 import { packReasoningState, unpackReasoningState } from '../protocols/neutral/reasoning-state.ts'
+import type { AnswerTarget } from '../protocols/protocol.ts'
 import type { Channel } from '../upstreams/channel.ts'
 import { overrideFields } from '../upstreams/overrides.ts'
 import { finishRequest, fixedHeaders } from '../upstreams/request-signature.ts'
 import type { ReasoningStore } from '../vault/reasoning.ts'
+import { chooseDialect } from './attempt/dialect-choice.ts'
 import type { TranslatedEmbeddings } from './attempt/embeddings-translation.ts'
 import { translateEmbeddings } from './attempt/embeddings-translation.ts'
 import type { ResolveMedia } from './attempt/media.ts'
 import { AttemptFailed } from './attempt/open-response.ts'
 import type { AttemptContext } from './attempt/translation.ts'
-import { findTranslation, originOf, writeTranslated } from './attempt/translation.ts'
+import { openTranslation, originOf, writeTranslated } from './attempt/translation.ts'
 import type { EmbeddingsTranslation, Translation } from './attempt/translation-types.ts'
-import type { Hold } from './exchange.ts'
+import type { Candidate, Exchange, Hold } from './exchange.ts'
 import { asksForStream, capFor } from './exchange.ts'
 
 export interface AdaptedCall {
@@ -27,6 +29,15 @@ export interface AdaptedCall {
   /** Undefined where the upstream speaks the caller's dialect. */
   readonly translation: Translation | undefined
   readonly embeddings?: EmbeddingsTranslation
+  /** The candidate with its other dialect, where the request is written in that one. */
+  readonly candidate?: Candidate
+}
+
+/** Notes for the rest of the attempt how its request was written. */
+export function noteAdaptation({ attempt }: Exchange, { translation, embeddings, candidate }: AdaptedCall): void {
+  attempt.translation = translation
+  attempt.embeddings = embeddings
+  if (candidate !== undefined) attempt.candidate = candidate
 }
 
 export interface AdaptParts {
@@ -39,11 +50,7 @@ export function adapt(parts: AdaptParts, context: AttemptContext): AdaptedCall |
   if (context.candidate.upstreamProtocol !== context.exchange.protocol) {
     const embeddings = translateEmbeddings(context)
     if (embeddings !== undefined) return adaptEmbeddings(context, embeddings)
-    const { accountId } = context.hold.route.permit.caller
-    const translation = findTranslation(context, (id, sealed) =>
-      parts.reasoning.put({ accountId, id }, sealed.map(packReasoningState)),
-    )
-    if (translation !== undefined) return adaptTranslated(parts, context, translation)
+    return adaptTranslated(parts, context)
   }
   const request = buildRequest(context, writeSameDialect(context), context.exchange.options.forwardedHeaders)
   if (request instanceof Promise) return request.then(signed => ({ request: signed, translation: undefined }))
@@ -57,18 +64,21 @@ async function adaptEmbeddings(
   return { request: await buildRequest(context, body), translation: undefined, embeddings }
 }
 
-async function adaptTranslated(
-  parts: AdaptParts,
-  context: AttemptContext,
-  translation: Translation,
-): Promise<AdaptedCall> {
+async function adaptTranslated(parts: AdaptParts, context: AttemptContext): Promise<AdaptedCall> {
   const { hold, exchange } = context
-  const reading = exchange.conversation ?? readConversation(parts, hold, translation)
+  const { accountId } = hold.route.permit.caller
+  const keep: AnswerTarget['keep'] = (id, sealed) =>
+    parts.reasoning.put({ accountId, id }, sealed.map(packReasoningState))
+  const first = openTranslation(context, keep)
+  const reading = exchange.conversation ?? readConversation(parts, hold, first)
   exchange.conversation = reading instanceof Promise ? await reading : reading
   const conversation = hold.slices === 'collected' ? streamed(exchange.conversation) : exchange.conversation
+  const chosen = chooseDialect(context, conversation)
+  const translation = chosen === context ? first : openTranslation(chosen, keep)
   const media = await parts.resolveMedia(conversation, translation.upstreamCodec, exchange)
-  const body = Buffer.from(writeTranslated(translation, context, { conversation, media }))
-  return { request: await buildRequest(context, body), translation }
+  const body = Buffer.from(writeTranslated(translation, chosen, { conversation, media }))
+  const request = await buildRequest(chosen, body)
+  return chosen === context ? { request, translation } : { request, translation, candidate: chosen.candidate }
 }
 
 /** The request for a stream, where the caller wants a plain answer. */

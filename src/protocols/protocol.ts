@@ -8,7 +8,7 @@ import type { ModelTraits } from '../base/money/model-traits.ts'
 import type { Usage } from '../base/money/usage.ts'
 import type { Answer, EventReader, EventWriter } from './neutral/answer.ts'
 import type { AnswerReading, Call, CallTarget, FrameReading } from './neutral/call.ts'
-import type { Conversation, MediaPart, MediaSource } from './neutral/conversation.ts'
+import type { Conversation, GenerationSettings, MediaPart, MediaSource } from './neutral/conversation.ts'
 import type { EmbeddingsCodec } from './neutral/embeddings.ts'
 import type { Losses } from './neutral/losses.ts'
 import type { ReasoningState } from './neutral/reasoning-state.ts'
@@ -112,6 +112,8 @@ export interface Codec {
   openEventWriter(target: AnswerTarget): EventWriter
   /** Follows a stream of this dialect for a caller of the same dialect. `keepsContent`: `answer` will be called. */
   followStream(target: AnswerTarget, keepsContent: boolean): StreamFollower
+  /** Settings of the generation that requests of this dialect cannot have, and other dialects can. Default none. */
+  readonly missingSettings?: readonly (keyof GenerationSettings)[]
   /** Whether media at a URL must be sent inside the request. Absent: the upstream fetches every URL itself. */
   mustInline?(source: MediaSource, kind: MediaPart['kind']): boolean
 }

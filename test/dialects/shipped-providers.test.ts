@@ -1,6 +1,8 @@
-// Translated calls to models of the shipped provider files: the provider's own rules on ids and fields.
+// Translated calls to models of the shipped provider files: the provider's own rules on ids and fields, and the dialect in
+// which a provider with several gets a request.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { createExplainKey, explain } from '../explain/dry.ts'
 import type { Harness } from '../support/gateway.ts'
 import { startHarness } from '../support/gateway.ts'
 
@@ -158,5 +160,86 @@ describe('a penalty', () => {
   test('reaches Gemini 2.0', async () => {
     const { sent, losses } = await ark('google/gemini-2.0-flash', 0.5)
     expect([sent.generationConfig, losses]).toEqual([{ frequencyPenalty: 0.5, presencePenalty: 0.5 }, []])
+  })
+})
+
+describe('OpenAI gets a request in', () => {
+  const CHAT = '/v1/chat/completions'
+  const RESPONSES = '/v1/responses'
+  const strict = { 'x-weir-translate': 'strict' }
+  const stopping = (model: string): Json => ({ model, max_tokens: 50, messages, stop_sequences: ['X'] })
+
+  const both = ['gpt-4.1', 'gpt-5.1-chat-latest']
+  test.each(both)('chat, if it asks for several answers of %s', async model => {
+    const config = { candidateCount: 2 }
+    const { status, path, sent, losses, answer } = await ask(
+      gemini(`openai/${model}`),
+      { contents, generationConfig: config },
+      strict,
+    )
+    expect([status, path, sent.n, losses]).toEqual([200, CHAT, 2, []])
+    expect(answer.candidates).toHaveLength(2)
+  })
+
+  const settings: readonly (readonly [string, Json, Json])[] = [
+    ['stop sequences', { stopSequences: ['X'] }, { stop: ['X'] }],
+    ['a seed', { seed: 7 }, { seed: 7 }],
+    ['penalties', { frequencyPenalty: 1, presencePenalty: 1 }, { frequency_penalty: 1, presence_penalty: 1 }],
+  ]
+  test.each(settings)('chat, if it has %s', async (_name, generationConfig, expected) => {
+    const { status, path, sent, losses } = await ask(gemini('openai/gpt-4.1'), { contents, generationConfig })
+    expect([status, path, losses]).toEqual([200, CHAT, []])
+    expect(sent).toMatchObject(expected)
+  })
+
+  test('chat, also as a stream', async () => {
+    const response = await fetch(`${harness.url}/v1/messages`, {
+      method: 'POST',
+      headers: { 'authorization': `Bearer ${key}`, 'content-type': 'application/json', ...strict },
+      body: JSON.stringify({ ...stopping('openai/gpt-4.1'), stream: true }),
+    })
+    const text = await response.text()
+    expect([response.status, harness.upstream.requests.at(-1)!.path]).toEqual([200, CHAT])
+    expect(text).toContain('event: message_stop')
+    await harness.idle()
+    expect(harness.lastRecord()).toMatchObject({ outcome: 'completed', loss: null, output_tokens: 1 })
+  })
+
+  const usual: readonly (readonly [string, string, Json, readonly string[]])[] = [
+    [
+      'only has what both dialects have',
+      'gpt-4.1',
+      { temperature: 0.5, maxOutputTokens: 50, responseLogprobs: true },
+      [],
+    ],
+    ['has what neither dialect has', 'gpt-4.1', { topK: 5 }, ['top_k']],
+    ['is for a model that thinks', 'gpt-5', { stopSequences: ['X'] }, ['stop']],
+    ['may be for a model that thinks', 'gpt-5.1-chat-latest', { stopSequences: ['X'] }, ['stop']],
+  ]
+  test.each(usual)('Responses, if it %s', async (_name, model, generationConfig, expected) => {
+    const { status, path, losses } = await ask(gemini(`openai/${model}`), { contents, generationConfig })
+    expect([status, path, losses]).toEqual([200, RESPONSES, expected])
+  })
+
+  test('Responses, if chat would lose as much', async () => {
+    const tools = [{ type: 'web_search_20250305', name: 'web_search' }]
+    const { path, losses } = await ask('/v1/messages', { ...stopping('openai/gpt-4.1'), tools })
+    expect([path, losses]).toEqual([RESPONSES, ['stop']])
+  })
+
+  test('no dialect, if the model thinks and several answers are asked for', async () => {
+    const generationConfig = { candidateCount: 2 }
+    const { status, path } = await ask(gemini('openai/gpt-5'), { contents, generationConfig })
+    expect([status, path]).toEqual([400, undefined])
+  })
+
+  test('the dialect that an explanation shows', async () => {
+    const explainKey = await createExplainKey(harness)
+    const upstreamOf = async (body: Json) => {
+      const { json } = await explain(harness, explainKey, { path: '/v1/messages', body })
+      return [new URL(json.routing!.upstream.url).pathname, json.loss]
+    }
+    expect(await upstreamOf(stopping('openai/gpt-4.1'))).toEqual([CHAT, []])
+    expect(await upstreamOf(stopping('openai/gpt-5'))).toEqual([RESPONSES, ['stop']])
   })
 })

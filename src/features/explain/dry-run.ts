@@ -1,7 +1,6 @@
 // Explains a call with `X-Weir-Explain: dry`: every stage runs as for a real call, except those that count, reserve,
 // send and write. The explanation says what they would have done.
 
-import { bounds } from '../../base/bounds.ts'
 import { buildErrorReply, Refusal } from '../../base/errors.ts'
 import type { Log } from '../../base/log.ts'
 import type { DryLedgerParts } from '../../billing/dry-ledger.ts'
@@ -11,10 +10,10 @@ import type { Authenticate, CallerInQuestion } from '../../pipeline/10-authentic
 import type { CountExplanation, LimitRate } from '../../pipeline/20-limit-rate.ts'
 import type { RouteRequest as RouteAsked } from '../../pipeline/30-route.ts'
 import { buildHold } from '../../pipeline/35-hold.ts'
-import { adapt } from '../../pipeline/40-adapt.ts'
+import { adapt, noteAdaptation } from '../../pipeline/40-adapt.ts'
 import type { Forward } from '../../pipeline/50-forward.ts'
 import type { ResolveMedia } from '../../pipeline/attempt/media.ts'
-import { mediaUrls } from '../../pipeline/attempt/media.ts'
+import { unfetchedMedia } from '../../pipeline/attempt/media.ts'
 import type { OpenedPlain } from '../../pipeline/attempt/open-response.ts'
 import { AttemptFailed } from '../../pipeline/attempt/open-response.ts'
 import type { Exchange, Permit, Route } from '../../pipeline/exchange.ts'
@@ -197,9 +196,9 @@ function dryForward({ channelPicker, reasoning }: DryRunParts, notes: Explanatio
     const readOnlyReasoning = { put: () => {}, get: (owner: VaultId) => reasoning.get(owner) }
     const parts = { resolveMedia: countMedia(notes), reasoning: readOnlyReasoning }
     try {
-      const { request, translation, embeddings } = await adapt(parts, { hold, candidate, exchange, channel: masked })
-      exchange.attempt.translation = translation
-      exchange.attempt.embeddings = embeddings
+      const adapted = await adapt(parts, { hold, candidate, exchange, channel: masked })
+      const { request } = adapted
+      noteAdaptation(exchange, adapted)
       notes.request = { channel, request }
     } catch (fault) {
       throw fault instanceof AttemptFailed ? fault.refusal : fault
@@ -211,7 +210,7 @@ function dryForward({ channelPicker, reasoning }: DryRunParts, notes: Explanatio
 /** Media are not fetched; the explanation only says how many there are. */
 const countMedia = (notes: ExplanationNotes): ResolveMedia =>
   async function resolveMedia(conversation, codec) {
-    const urls = [...mediaUrls(conversation, codec)].slice(0, bounds.mediaPerCallMax)
-    notes.unfetched = urls.length
-    return new Map(urls.map(url => [url, { mime: 'application/octet-stream', base64: '' }]))
+    const media = unfetchedMedia(conversation, codec)
+    notes.unfetched = media.size
+    return media
   }

@@ -10,7 +10,7 @@ import { readUpstreamLimits } from '../../routing/upstream-limits/headers.ts'
 import type { Channel } from '../../upstreams/channel.ts'
 import { timeoutsOf } from '../../upstreams/timeouts.ts'
 import type { AdaptedCall, AdaptParts } from '../40-adapt.ts'
-import { adapt } from '../40-adapt.ts'
+import { adapt, noteAdaptation } from '../40-adapt.ts'
 import type { Candidate, Exchange } from '../exchange.ts'
 import { runsTools } from '../exchange.ts'
 import type { AnswerMemory } from '../reply/memory-budget.ts'
@@ -62,9 +62,9 @@ interface AttemptInput extends AttemptContext {
 
 /** Throws AttemptFailed where the channel delivered nothing that the caller could use. */
 export async function attempt(parts: AttemptParts, context: AttemptInput): Promise<OpenedResponse> {
-  const { hold, candidate, exchange, channel, responseHead } = context
+  const { hold, exchange, channel, responseHead } = context
   const { timings } = exchange
-  const { firstContentMs, wholeMs, betweenChunksMs } = parts.times ?? timesFor(candidate, channel)
+  const { firstContentMs, wholeMs, betweenChunksMs } = parts.times ?? timesFor(context.candidate, channel)
   const firstMs = hold.call.stream ? firstContentMs : (wholeMs ?? firstContentMs)
   const adaptSinceMs = timings.nowMs()
   const { meter } = exchange.attempt
@@ -75,9 +75,9 @@ export async function attempt(parts: AttemptParts, context: AttemptInput): Promi
     meter.lastOutputMs = sentMs
   }
   const adapting = adaptCall(parts, context, adaptSinceMs)
-  const { request, translation, embeddings } = adapting instanceof Promise ? await adapting : adapting
-  exchange.attempt.translation = translation
-  exchange.attempt.embeddings = embeddings
+  const adapted = adapting instanceof Promise ? await adapting : adapting
+  const { request, candidate = context.candidate } = adapted
+  noteAdaptation(exchange, adapted)
   exchange.attempt.reasoningOff = isReasoningOff(hold, exchange)
   const adaptMs = noteAdapted(timings, adaptSinceMs)
   timings.forwarding = true

@@ -101,6 +101,12 @@ export function mediaUrls({ messages }: Conversation, { mustInline }: Codec): Se
   return urls
 }
 
+/** Stands for the content of these addresses, in a request that is written but not sent. */
+export function unfetchedMedia(conversation: Conversation, codec: Codec): Media {
+  const urls = [...mediaUrls(conversation, codec)].slice(0, bounds.mediaPerCallMax)
+  return new Map(urls.map(url => [url, { mime: 'application/octet-stream', base64: '' }]))
+}
+
 function addUrls(part: ConversationPart, mustHold: NonNullable<Codec['mustInline']>, urls: Set<string>): void {
   if (part.kind === 'result') for (const inner of part.parts) addUrls(inner, mustHold, urls)
   if (!('source' in part) || part.source.at !== 'url' || !mustHold(part.source, part.kind)) return

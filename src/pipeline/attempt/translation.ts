@@ -27,11 +27,10 @@ export interface AttemptContext {
   readonly channel: Channel
 }
 
-/** Undefined where both sides speak the same dialect, so that bytes pass unchanged. */
-export function findTranslation(context: AttemptContext, keep: AnswerTarget['keep']): Translation | undefined {
+/** Between two dialects. Throws where one of them has no codec. */
+export function openTranslation(context: AttemptContext, keep?: AnswerTarget['keep']): Translation {
   const { protocol } = context.exchange
   const { upstreamProtocol } = context.candidate
-  if (upstreamProtocol === protocol) return undefined
   const translation = buildTranslation(context, keep)
   if (translation === undefined) throw new Refusal('call_unserved', `${protocol.name} → ${upstreamProtocol.name}`)
   return translation

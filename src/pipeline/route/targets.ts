@@ -49,6 +49,8 @@ export interface ModelTarget {
 export interface Target extends ModelTarget {
   /** The dialect of the upstream. */
   readonly upstreamProtocol: Protocol
+  /** Further dialects of the provider, for requests that can be translated better into one of them. Absent: none. */
+  readonly otherProtocols?: readonly Protocol[]
   /** The target as routing sees it. */
   readonly option: TargetOption
 }
@@ -323,7 +325,7 @@ export class Targets {
     requires: KeyRights['requires'],
   ): Target {
     const { provider, model } = this.#findModel(name)
-    const upstreamProtocol = dialectFor(provider, model, protocol)
+    const [upstreamProtocol, ...otherProtocols] = dialectsFor(provider, model, protocol)
     if (upstreamProtocol === undefined)
       throw new Refusal('call_unserved', `${provider.id}: ${protocol.name}`, { param: 'model' })
     const channels = this.#channelsFor(name, provider, requires)
@@ -336,7 +338,8 @@ export class Targets {
       price: typicalCost(price),
       channels,
     }
-    return { names, provider, model, upstreamProtocol, channels, option }
+    const target = { names, provider, model, upstreamProtocol, channels, option }
+    return otherProtocols.length === 0 ? target : { ...target, otherProtocols }
   }
 
   #modelTargetOf({ model: name, names }: NamedMember, requires: KeyRights['requires']): ModelTarget {
@@ -435,18 +438,20 @@ function capsOf({ requestsPerMinute, tokensPerMinute, concurrency }: ChannelRow)
   }
 }
 
-/** The caller's own dialect if the provider speaks it, so that nothing is translated; else the first that fits. */
-function dialectFor(provider: Provider, model: Model, protocol: Protocol): Protocol | undefined {
-  const served = model.speaks ?? Object.keys(provider.speaks)
-  if (served.includes(protocol.name) && provider.speaks[protocol.name] !== undefined) return protocol
-  const others = served.filter(name => provider.speaks[name] !== undefined).map(findProtocol)
-  return others.find(other => canTranslate(protocol, other))
+/**
+ * The caller's own dialect if the provider speaks it, so that nothing is translated; else those that the call can be
+ * translated into, in the order of the provider.
+ */
+function dialectsFor(provider: Provider, model: Model, protocol: Protocol): readonly Protocol[] {
+  const served = (model.speaks ?? Object.keys(provider.speaks)).filter(name => provider.speaks[name] !== undefined)
+  if (served.includes(protocol.name)) return [protocol]
+  return served.flatMap(name => findProtocol(name) ?? []).filter(other => canTranslate(protocol, other))
 }
 
 /** Conversations are translated into conversations, and embeddings into embeddings. */
-function canTranslate({ codec, vectors }: Protocol, other: Protocol | undefined): boolean {
-  if (codec !== undefined) return other?.codec !== undefined
-  return vectors !== undefined && other?.vectors !== undefined
+function canTranslate({ codec, vectors }: Protocol, other: Protocol): boolean {
+  if (codec !== undefined) return other.codec !== undefined
+  return vectors !== undefined && other.vectors !== undefined
 }
 
 /**

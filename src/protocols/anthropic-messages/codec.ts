@@ -17,6 +17,7 @@ export const codec: Codec = {
   writeWholeAnswer,
   openEventWriter: request => new MessageEventWriter(request),
   followStream: (target, keepsContent) => new MessageStreamFollower(target, keepsContent),
+  missingSettings: ['seed', 'frequencyPenalty', 'presencePenalty', 'logprobs', 'logitBias', 'choices'],
   // The provider fetches https URLs only.
   mustInline: source => source.at === 'url' && !/^https:/i.test(source.url),
 }

@@ -18,6 +18,7 @@ export function buildCodec(flavour: ChatFlavour): Codec {
     writeWholeAnswer: (answer, target) => writeWholeAnswer(answer, target, flavour),
     openEventWriter: target => new ChatEventWriter(target, flavour),
     followStream: (target, keepsContent) => new ChatStreamFollower({ target, flavour, keepsContent }),
+    missingSettings: ['topK'],
     mustInline: (_source, kind) => !flavour.fetchesFiles && (kind === 'audio' || kind === 'file'),
   }
 }

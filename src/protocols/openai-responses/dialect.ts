@@ -14,7 +14,7 @@ import { readCall, writeCall } from './request.ts'
 import { readAnswer } from './response.ts'
 import { readFrame } from './stream.ts'
 import { writeWholeAnswer } from './write-answer.ts'
-import { writeConversation } from './write-conversation.ts'
+import { missingSettings, writeConversation } from './write-conversation.ts'
 import { openEventWriter } from './write-events.ts'
 
 interface ResponsesOptions {
@@ -55,6 +55,7 @@ export function buildResponsesProtocol(
       writeWholeAnswer: (answer, target) => writeWholeAnswer(answer, target, flavour),
       openEventWriter: target => openEventWriter(target, flavour),
       followStream: (target, keepsContent) => new ResponsesStreamFollower(target, keepsContent),
+      missingSettings,
     },
   }
 }

@@ -125,6 +125,9 @@ const samplingNames: SettingCodes = [
   ['topP', 'top_p'],
 ]
 
+/** Settings that this dialect does not have. A request for several choices is refused. */
+export const missingSettings: readonly (keyof GenerationSettings)[] = ['choices', ...unsupported.map(([name]) => name)]
+
 function writeSettings(settings: GenerationSettings, writing: ResponsesWriteContext, thinks: boolean): Json {
   const { flavour, target } = writing
   const { losses } = target.notes
