@@ -23,7 +23,17 @@ const provider = (id: string, speaks: object, can: object) => ({
   models,
 })
 const chat = { 'openai-chat': '/v1/chat/completions' }
+/** Speaks Responses better than chat, and its model searches in both. */
+const fen = {
+  ...provider('fen', { 'openai-responses': '/v1/responses', ...chat }, {}),
+  models: models.map(model => ({
+    ...model,
+    price: { ...price, perSearch: '0.01' },
+    traits: { thinking: 'none', searches: true },
+  })),
+}
 const providers = [
+  fen,
   provider('brook', chat, {}),
   provider('moor', chat, { chatFields: CHAT_FIELDS }),
   provider('heath', chat, { missingChatFields: BASIC_CHAT_FIELDS }),
@@ -209,6 +219,20 @@ test('a chat provider that lacks the usual fields gets none of them', async () =
   const defaults = { frequency_penalty: 0, presence_penalty: 0, parallel_tool_calls: true }
   expect((await asked(defaults)).losses).toBe('name')
   expect((await asked({ n: 2 })).status).toBe(400)
+})
+
+test('a search in chat is billed as one that is not reported, also if Responses is the first dialect', async () => {
+  const { status, sent, losses } = await ask('/v1/messages', {
+    model: 'fen/echo',
+    max_tokens: 10,
+    messages: [{ role: 'user', content: 'hi' }],
+    stop_sequences: ['X'],
+    tools: [{ type: 'web_search_20250305', name: 'web_search' }],
+  })
+  expect([status, losses]).toEqual([200, ''])
+  expect(sent).toMatchObject({ stop: ['X'], web_search_options: {} })
+  await harness.idle()
+  expect(harness.lastRecord()!.lines).toContain('search')
 })
 
 describe('a chat call for another dialect may have', () => {
