@@ -85,7 +85,7 @@ export function computeBill(usage: Usage, priced: CallPriceOrFree, served?: stri
 }
 
 function billAs(usage: Usage, priced: CallPrice): Bill {
-  const rates = ratesFor(priced, inputTokens(usage))
+  const rates = ratesFor(priced, usage.longestInput ?? inputTokens(usage))
   const lines: CostLine[] = []
   for (const what of buckets) {
     const count = usage[what]

@@ -45,6 +45,11 @@ export type Units = Readonly<Partial<Record<Unit, number>>>
 export interface Usage extends Readonly<Partial<Record<Bucket, number>>>, Units {
   readonly input: number
   readonly output: number
+  /**
+   * The longest input of one reading, where the model read more than once and the provider reports each reading. It
+   * decides whether the rates of long inputs apply.
+   */
+  readonly longestInput?: number
 }
 
 export type UsageSource = 'reported' | 'estimated' | 'none'

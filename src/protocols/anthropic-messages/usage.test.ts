@@ -74,7 +74,25 @@ describe('a usage report', () => {
           { type: 'advisor_message', model: 'm', input_tokens: 5, output_tokens: 6, cache_creation: byDuration },
         ],
       },
-      { input: 145, cacheRead: 9, cacheWrite: 3, cacheWrite1h: 7, output: 56 },
+      {
+        input: 145,
+        cacheRead: 9,
+        cacheWrite: 3,
+        cacheWrite1h: 7,
+        output: 56,
+        longestInput: 109,
+        helpers: { input: 105, cacheRead: 9, cacheWrite: 3, cacheWrite1h: 7, output: 26 },
+      } as Usage,
+    ],
+    [
+      'of several readings, of which the longest is known',
+      { ...plain, iterations: [15, 25].map(tokens => ({ type: 'message', input_tokens: tokens })) },
+      { input: 40, output: 30, longestInput: 25 },
+    ],
+    [
+      'of readings that are not all listed, of which the longest is unknown',
+      { ...plain, iterations: [15, 24].map(tokens => ({ type: 'message', input_tokens: tokens })) },
+      { input: 40, output: 30 },
     ],
     [
       'P21: of a fallback, whose tokens are its totals',
@@ -139,6 +157,24 @@ describe('a later report of a stream', () => {
     expect(readUsage(end, start)).toEqual({ ...start, output: 89 })
     const all1h: Usage = { input: 1, output: 1, cacheWrite1h: 7 }
     expect(readUsage({ output_tokens: 2, cache_creation_input_tokens: 9 }, all1h)).toMatchObject({ cacheWrite1h: 9 })
+  })
+
+  const iterations = [
+    { type: 'compaction', input_tokens: 100, output_tokens: 20 },
+    { type: 'message', ...plain },
+  ]
+  test.each([
+    ['repeated', { output_tokens: 30, iterations }],
+    ['repeated with the totals', { ...plain, iterations }],
+    ['left out', { output_tokens: 30 }],
+    ['left out beside the totals', plain],
+    ['empty', { ...plain, iterations: [] }],
+  ])('P21: counts a summary once, if it is %s', (_how, report) => {
+    const withSummary = readUsage({ ...plain, output_tokens: 1, iterations }) as Usage
+    expect(withSummary).toMatchObject({ input: 140, output: 21 })
+    const later = readUsage(report, withSummary) as Usage
+    expect(later).toMatchObject({ input: 140, output: 50 })
+    expect(readUsage(report, later)).toEqual(later)
   })
 
   test('with all counts replaces the earlier ones', () => {

@@ -2,16 +2,17 @@
 //
 // input_tokens excludes tokens read from the cache and written to it; output_tokens includes thinking. The totals exclude
 // what the provider's own helpers used (a summary of the conversation, an adviser): only `iterations` lists these tokens,
-// and they are billed as well. A report that contradicts itself is nonsense.
+// and they are billed as well. They are kept apart from the totals, because each report of a stream may have both, one or
+// none of them. An iteration is one reading of the input; the price of long inputs applies to each on its own. A report
+// that contradicts itself is nonsense.
 
-import type { Usage, UsageReport } from '../../base/money/usage.ts'
+import type { Usage } from '../../base/money/usage.ts'
 import { inputTokens, outputTokens, tokenCount } from '../../base/money/usage.ts'
 import type { Losses } from '../neutral/losses.ts'
 import { translateServedTier } from '../neutral/service-tier.ts'
 import { isObject } from '../request/json-body.ts'
 import type { Json } from '../request/json-type.ts'
-
-type Buckets = { -readonly [Name in keyof Usage]: Usage[Name] }
+import type { UsageBuckets } from '../usage/token-totals.ts'
 
 /** Iterations that the totals exclude. They include each `message`, and the `fallback_message` that was served. */
 const UNCOUNTED_ITERATIONS: readonly unknown[] = ['compaction', 'advisor_message']
@@ -23,25 +24,39 @@ const toObject = (value: unknown): Json => (isObject(value) ? value : EMPTY)
 const readCount = (value: unknown, earlier = 0): number =>
   value === undefined || value === null ? earlier : (tokenCount(value) ?? Number.NaN)
 
+/** The sum of the totals and of what the helpers used. */
+interface MessageUsage extends Usage {
+  readonly helpers?: Usage
+}
+
 /** A later report of a stream may hold only the counts that have changed since `earlier`. */
-export function readUsage(report: unknown, earlier?: Usage): UsageReport | undefined {
+export function readUsage(report: unknown, earlier?: MessageUsage): MessageUsage | 'nonsense' | undefined {
   if (report === undefined || report === null) return undefined
   if (!isObject(report)) return 'nonsense'
   if ((report.input_tokens ?? undefined) === undefined && earlier === undefined) {
     return (report.output_tokens ?? undefined) === undefined ? undefined : 'nonsense'
   }
-  const usage = readTotals(report, earlier)
-  addIterations(report.iterations, usage)
-  for (const name in usage) if (!(usage[name as keyof Usage]! >= 0)) return 'nonsense'
+  const iterations = listIterations(report.iterations)
+  const totals = readTotals(report, earlier && addTokens(earlier, earlier.helpers, -1))
+  const helpers = readHelpers(iterations) ?? earlier?.helpers
+  const usage = addTokens(totals, helpers)
+  if (!hasValidCounts(totals) || !hasValidCounts(usage)) return 'nonsense'
   for (const name in usage) if (usage[name as keyof Usage] === 0) dropEmpty(usage, name as keyof Usage)
-  return inputTokens(usage) + outputTokens(usage) > 0 ? usage : undefined
+  if (inputTokens(usage) + outputTokens(usage) === 0) return undefined
+  const longestInput = longestOf(iterations, inputTokens(totals))
+  return { ...usage, ...(longestInput !== undefined && { longestInput }), ...(helpers !== undefined && { helpers }) }
 }
 
-function dropEmpty(usage: Buckets, name: keyof Usage): void {
+function hasValidCounts(usage: Usage): boolean {
+  for (const name in usage) if (!(usage[name as keyof Usage]! >= 0)) return false
+  return true
+}
+
+function dropEmpty(usage: UsageBuckets, name: keyof Usage): void {
   if (name !== 'input' && name !== 'output') delete usage[name]
 }
 
-function readTotals(report: Json, earlier: Usage | undefined): Buckets {
+function readTotals(report: Json, earlier: Usage | undefined): UsageBuckets {
   const thoughts = readCount(toObject(report.output_tokens_details).thinking_tokens, earlier?.reasoning)
   const written = readCount(report.output_tokens, earlier && outputTokens(earlier))
   const { searches, codeSessions } = earlier ?? {}
@@ -58,7 +73,7 @@ function readTotals(report: Json, earlier: Usage | undefined): Buckets {
 }
 
 /** Only the first report of a stream says how many tokens are cached for how long, in an object of its own. */
-function readCacheWrites(report: Json, earlier?: Usage): Pick<Buckets, 'cacheWrite' | 'cacheWrite1h'> {
+function readCacheWrites(report: Json, earlier?: Usage): Required<Pick<UsageBuckets, 'cacheWrite' | 'cacheWrite1h'>> {
   const { cacheWrite: before = 0, cacheWrite1h: before1h = 0 } = earlier ?? {}
   const { cache_creation: writesByDuration, cache_creation_input_tokens: total } = report
   if (!isObject(writesByDuration)) {
@@ -75,17 +90,46 @@ function readCacheWrites(report: Json, earlier?: Usage): Pick<Buckets, 'cacheWri
   return { cacheWrite: all - hour, cacheWrite1h: hour }
 }
 
-function addIterations(iterations: unknown, usage: Buckets): void {
-  if (!Array.isArray(iterations)) return
-  for (const iteration of iterations as readonly unknown[]) {
-    if (!isObject(iteration) || !UNCOUNTED_ITERATIONS.includes(iteration.type)) continue
-    const { cacheWrite, cacheWrite1h } = readCacheWrites(iteration)
-    usage.input += readCount(iteration.input_tokens)
-    usage.output += readCount(iteration.output_tokens)
-    usage.cacheRead! += readCount(iteration.cache_read_input_tokens)
-    usage.cacheWrite! += cacheWrite!
-    usage.cacheWrite1h! += cacheWrite1h!
+const listIterations = (iterations: unknown): readonly Json[] =>
+  Array.isArray(iterations) ? (iterations as readonly unknown[]).filter(isObject) : []
+
+const isHelper = ({ type }: Json): boolean => UNCOUNTED_ITERATIONS.includes(type)
+
+const readTokens = (iteration: Json): UsageBuckets => ({
+  input: readCount(iteration.input_tokens),
+  output: readCount(iteration.output_tokens),
+  cacheRead: readCount(iteration.cache_read_input_tokens),
+  ...readCacheWrites(iteration),
+})
+
+function readHelpers(iterations: readonly Json[]): Usage | undefined {
+  const helpers = iterations.filter(isHelper).map(readTokens)
+  return helpers.length === 0 ? undefined : helpers.reduce((sum, one) => addTokens(sum, one))
+}
+
+/** Adds the tokens of helpers to totals, or takes them away. */
+function addTokens(
+  { helpers: _kept, longestInput: _longest, ...usage }: MessageUsage,
+  more?: Usage,
+  sign = 1,
+): UsageBuckets {
+  if (more === undefined) return usage
+  const sum: UsageBuckets = { ...usage }
+  for (const bucket of ['input', 'cacheRead', 'cacheWrite', 'cacheWrite1h', 'output'] as const)
+    sum[bucket] = (usage[bucket] ?? 0) + sign * (more[bucket] ?? 0)
+  return sum
+}
+
+/** The longest reading of several, if the list is whole: those that the totals include add up to their input. */
+function longestOf(iterations: readonly Json[], input: number): number | undefined {
+  if (iterations.length < 2) return undefined
+  let [longest, counted] = [0, 0]
+  for (const iteration of iterations) {
+    const read = inputTokens(readTokens(iteration))
+    longest = Math.max(longest, read)
+    if (!isHelper(iteration)) counted += read
   }
+  return counted >= input ? longest : undefined
 }
 
 /** The service class of an answer, in the same words as that of a request. */
