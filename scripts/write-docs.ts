@@ -126,6 +126,13 @@ were \`reported\` by the provider, \`estimated\` by Weir, or \`none\`.
 - **Reasoning that the model does not show** is known only from the provider's report at the end. If a caller leaves, the
   gateway reads on to that report. If it cannot, the time without visible output is charged at the model's greatest known
   speed ([ledger](../how-it-works/ledger.md#reasoning-that-nobody-sees)).
+- **Input that is not in the request** (what tools of the provider read, a conversation that the provider sums up, files,
+  stored turns) is known only from the report at the end, too. If a caller leaves, the gateway reads on to that report.
+  If none comes after content has arrived, the input counts as what was held for it: the model's context. So a caller
+  gains nothing by leaving, or by a tool server of its own that hangs or fails. The input is only estimated if no caller
+  can be the cause: the operator stops the gateway, or the upstream fails or is silent and no tool but a search takes part
+  (rules \`drained_delivered\`, \`upstream_broke_off_tools\`, \`over_bound_answered\`). In Anthropic's dialect, the
+  report at the start of a stream counts until the stream shows a tool of the provider or a summary.
 - **Implausible usage** counts as not reported: negative, not whole, not a number, details that exceed their total, or a
   later report that is lower than an earlier one.
 - **An estimate** counts four bytes of a request as one token, unless its tokens were counted for the hold; media count by

@@ -51,6 +51,8 @@ export interface FinishedCall {
   readonly wasReaderSlow?: boolean
   /** Our own count of input and output tokens. */
   estimate(): Usage
+  /** The input tokens that are charged at least, where only a final report could tell the input and none came; else 0. */
+  unreportedInput?(): number
   /** Reasoning tokens that the model may have used unseen, besides this many output tokens; limited by the hold. */
   estimateHidden(outputTokens: number): number
 }
@@ -137,7 +139,15 @@ function addHidden([usage, source]: UsageAndSource, { estimateHidden }: Finished
 }
 
 /** Some upstreams report the input only at the end. An answer that ended earlier has used it, too. */
-function addInput([usage, source]: UsageAndSource, { estimate }: FinishedCall): UsageAndSource {
+function addInput(charged: UsageAndSource, call: FinishedCall): UsageAndSource {
+  const [usage, source] = addEstimatedInput(charged, call)
+  const missing = (call.unreportedInput?.() ?? 0) - inputTokens(usage)
+  if (missing <= 0) return [usage, source]
+  const { longestInput: _before, ...rest } = usage
+  return [{ ...rest, input: usage.input + missing }, 'estimated']
+}
+
+function addEstimatedInput([usage, source]: UsageAndSource, { estimate }: FinishedCall): UsageAndSource {
   if (inputTokens(usage) > 0) return [usage, source]
   const input = inputOf(estimate())
   return inputTokens({ ...input, output: 0 }) > 0 ? [{ ...usage, ...input }, 'estimated'] : [usage, source]
@@ -167,8 +177,8 @@ export const charges = {
   },
   reported_or_bound: {
     text:
-      'the reported usage, else an estimate, also of an input that is not reported yet; in addition, possible unseen ' +
-      'reasoning since the last report',
+      'the reported usage, else an estimate, also of an input that is not reported yet (or what was held for ' +
+      'it); in addition, possible unseen reasoning since the last report',
     charged: call => addHidden(addInput(reportedOrCounted(call), call), call),
   },
   reported_or_waited: {
@@ -244,7 +254,7 @@ const rows = [
     'answered',
     'reported_or_bound',
     'Leaving early must not make the answer or its reasoning free.',
-    'Yes, and the caller pays for what it received and for the reasoning.',
+    'Yes, and the caller pays for what it received, for the reasoning, and for all that tools can have read.',
   ],
   [
     'refused_answered',
@@ -269,8 +279,9 @@ const rows = [
     'upstream_failed',
     'toolsAnswered',
     'reported_or_bound',
-    'A tool server of the caller can make an upstream fail, so this is charged as if the caller had left.',
-    'Yes, with a tool server of its own; the caller pays for what it received.',
+    'A tool server of the caller can make an upstream fail, so this is charged as if the caller had left. Only the ' +
+      'upstream itself can fail a call whose only tool is a search, so its input is estimated.',
+    'Yes, with a tool server of its own; the caller pays for what it received, and for all that tools can have read.',
   ],
   [
     'upstream_failed_tools',
@@ -394,7 +405,7 @@ const rows = [
     'drained',
     'answered',
     'reported_or_bound',
-    'What was delivered is charged; the upstream had not failed.',
+    'What was delivered is charged; the upstream had not failed. The input is estimated if it is not reported.',
     'No, but a caller may know when the gateway is stopped; it pays for what it received.',
   ],
   [

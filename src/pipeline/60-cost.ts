@@ -13,9 +13,8 @@ import { BYTES_PER_IMAGE, imageTokensDefault, TRANSCRIBED_TOKENS_PER_SECOND } fr
 import type { CallEnding, Exchange } from './exchange.ts'
 import { lossesOf, outputLimit, runsTools } from './exchange.ts'
 import type { Cost } from './settle/call-cost.ts'
-import { hiddenTokens } from './settle/hidden-reasoning.ts'
+import { hiddenTokens, unreportedInput, wasReaderSlow } from './settle/hidden-reasoning.ts'
 import { withToolUses } from './settle/tool-uses.ts'
-import { wasStalledByCaller } from './settle/usage-meter.ts'
 
 export function cost(exchange: Exchange, ending: CallEnding): Cost {
   const { attempts } = exchange
@@ -31,8 +30,8 @@ export function cost(exchange: Exchange, ending: CallEnding): Cost {
     isReportOutdated: meter.outputBytes > meter.reportedBytes,
     isDelivered: meter.delivered || ending.contentDelivered === true,
     hasProviderTools: runsTools(exchange),
-    wasReaderSlow:
-      meter.waitedMs > 0 && wasStalledByCaller(meter, exchange.settlement.endedMs ?? exchange.timings.nowMs()),
+    wasReaderSlow: wasReaderSlow(exchange),
+    unreportedInput: () => unreportedInput(exchange, ending),
     estimateHidden: known => hiddenTokens(exchange, ending, known),
     estimate: () => estimateUsage(exchange, meter.outputBytes),
   }

@@ -19,6 +19,7 @@ import type { Call } from '../protocols/neutral/call.ts'
 import type { Conversation } from '../protocols/neutral/conversation.ts'
 import type { Losses } from '../protocols/neutral/losses.ts'
 import type { Protocol, StreamFraming } from '../protocols/protocol.ts'
+import { runsAtProvider } from '../protocols/request/services.ts'
 import type { TriedChannel } from '../routing/attempts.ts'
 import type { AttemptResult } from '../routing/health/health.ts'
 import type { RetryLease } from '../routing/retry-budget.ts'
@@ -381,6 +382,13 @@ export function runsTools(exchange: Exchange): boolean {
   // Of the tools that a provider runs, a translation passes only the search.
   return call.serverTools === true && candidate.upstreamProtocol.name === call.dialect
 }
+
+/**
+ * Whether the provider runs a tool that is not its own search. Agents offer the search with every call, and no server of
+ * the caller takes part in it: only the upstream itself can fail such a call.
+ */
+export const namesTools = ({ call, attempt: { candidate } }: Exchange): boolean =>
+  candidate?.upstreamProtocol.name === call?.dialect && call?.services?.some(runsAtProvider) === true
 
 /** Whether the upstream is asked for a stream. */
 export const asksForStream = ({ call, slices }: Hold): boolean => call.stream || slices === 'collected'

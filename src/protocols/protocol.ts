@@ -34,6 +34,8 @@ export interface Protocol extends ErrorDialect {
   readonly tellsSearches?: boolean
   /** The thoughts that a stream shows are a summary, and shorter than the thoughts that are billed. */
   readonly showsThoughtSummaries?: boolean
+  /** A stream reports its input at the start, and shows when the model reads it once more (`FrameReading.readsAgain`). */
+  readonly showsReadingAgain?: boolean
   /** A model that can switch its thinking off thinks only if the request asks for it. */
   readonly thinksOnlyIfAsked?: boolean
   /** Whether a request asks the model to think. Undefined: the request leaves this to the model. */

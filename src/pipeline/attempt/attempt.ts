@@ -4,7 +4,6 @@ import type { Deadlines } from '../../base/deadlines.ts'
 import { Refusal } from '../../base/errors.ts'
 import { describeFault } from '../../base/log.ts'
 import type { SendRequest } from '../../http/client/request.ts'
-import { runsAtProvider } from '../../protocols/request/services.ts'
 import type { UpstreamLimit } from '../../routing/upstream-limits/headers.ts'
 import { readUpstreamLimits } from '../../routing/upstream-limits/headers.ts'
 import type { Channel } from '../../upstreams/channel.ts'
@@ -12,7 +11,7 @@ import { timeoutsOf } from '../../upstreams/timeouts.ts'
 import type { AdaptedCall, AdaptParts } from '../40-adapt.ts'
 import { adapt, noteAdaptation } from '../40-adapt.ts'
 import type { Candidate, Exchange } from '../exchange.ts'
-import { runsTools } from '../exchange.ts'
+import { namesTools, runsTools } from '../exchange.ts'
 import type { AnswerMemory } from '../reply/memory-budget.ts'
 import { outcomeOf } from '../settle/ending.ts'
 import { isReasoningOff } from '../settle/hidden-reasoning.ts'
@@ -130,19 +129,13 @@ function mayHaveRunTools(exchange: Exchange, { refusal }: AttemptFailed, sentMs:
   const { meter } = exchange.attempt
   if (!meter.forwarded || !runsTools(exchange)) return false
   if (outcomeOf(refusal) === 'over_bound') return true
+  // A call that only searches must not lose its other channels when an upstream fails.
   if (!namesTools(exchange)) return false
   const nowMs = exchange.timings.nowMs()
   // A report ends the silence of the meter.
   const reportedMs = meter.usage === undefined ? 0 : nowMs - sentMs
   return meter.outputBytes > 0 || silentMs(meter, nowMs) > 0 || reportedMs > QUICK_MS
 }
-
-/**
- * Whether the provider runs a tool that is not its own search. Agents offer the search with every call, and no server of
- * the caller takes part in it: such a call must not lose its other channels when an upstream fails.
- */
-const namesTools = ({ call, attempt: { candidate } }: Exchange): boolean =>
-  candidate?.upstreamProtocol.name === call?.dialect && call?.services?.some(runsAtProvider) === true
 
 /**
  * A tool may have received all that the caller wanted to send it and never answer, so such a call is billed, and no other

@@ -1,16 +1,16 @@
-// Estimates reasoning that a model does not show. A stream reports it only at its end, so a call that is stopped
-// earlier is charged by the time that it took.
+// Estimates what only a final report tells: reasoning that a model does not show, and input that is not in the request.
+// A call that ends without this report is charged for its time, and for the input that was held.
 
 import type { ModelTraits } from '../../base/money/model-traits.ts'
 import { noTraits, tokensPerSecondDefault } from '../../base/money/model-traits.ts'
 import { inputTokens, outputTokens } from '../../base/money/usage.ts'
-import { estimateTokens } from '../../billing/price.ts'
+import { estimateTokens, hasFee } from '../../billing/price.ts'
 import type { Conversation } from '../../protocols/neutral/conversation.ts'
 import type { Attempt, CallEnding, Exchange, Hold } from '../exchange.ts'
-import { outputLimit, runsTools } from '../exchange.ts'
+import { namesTools, outputLimit, runsTools } from '../exchange.ts'
 import { isInputUnbounded } from '../route/call-size.ts'
 import type { UsageMeter } from './usage-meter.ts'
-import { silentMs } from './usage-meter.ts'
+import { silentMs, wasStalledByCaller } from './usage-meter.ts'
 
 const traitsOf = ({ candidate }: Pick<Attempt, 'candidate'>): ModelTraits =>
   candidate?.model.traits ?? candidate?.provider.traits ?? noTraits
@@ -37,10 +37,12 @@ function showsReasoning(
 
 /** Whether only the upstream can still report the usage; then its answer is read to the end without the caller. */
 export function awaitsReport(exchange: Exchange): boolean {
-  const { usage, content, outputBytes, reportedBytes } = exchange.attempt.meter
-  const isReported = usage !== undefined && content && outputBytes <= reportedBytes && outputTokens(usage) > 0
-  return !isReported && (seemsToReason(exchange) || readsUnknownInput(exchange))
+  return !hasFinalReport(exchange.attempt.meter) && (seemsToReason(exchange) || readsUnknownInput(exchange))
 }
+
+/** Whether a report came with the last content or after it. */
+const hasFinalReport = ({ usage, content, outputBytes, reportedBytes }: UsageMeter): boolean =>
+  usage !== undefined && content && outputBytes <= reportedBytes && outputTokens(usage) > 0
 
 /**
  * Whether only a report can tell what the input costs. A caller that has read the answer could otherwise leave before
@@ -50,10 +52,38 @@ export function readsUnknownInput(exchange: Exchange): boolean {
   const { attempt, call } = exchange
   const { candidate, meter } = attempt
   if (candidate?.price === undefined || call === undefined) return false
-  // The context is read again after each use of a tool, so that no report but the last one counts.
-  if (runsTools(exchange)) return true
-  return isInputUnbounded(candidate, call) && (meter.usage === undefined || inputTokens(meter.usage) === 0)
+  const isReported = meter.usage !== undefined && inputTokens(meter.usage) > 0
+  if (!isReported) return runsTools(exchange) || isInputUnbounded(candidate, call)
+  // The context is read again after each use of a tool and after a summary, so that no report but the last one counts.
+  return meter.readsAgain || (runsTools(exchange) && !candidate.upstreamProtocol.showsReadingAgain)
 }
+
+/**
+ * The input that is charged at least: what was held, if only a final report could tell the input and none came after
+ * content. Otherwise 0. What is billed per unit is not billed in tokens as well.
+ */
+export function unreportedInput(exchange: Exchange, ending: CallEnding): number {
+  const { hold, call, attempt } = exchange
+  const { candidate, meter } = attempt
+  if (hold === undefined || candidate?.price === undefined || !meter.content || hasFinalReport(meter)) return 0
+  if (!readsUnknownInput(exchange) || hasFee(candidate.price.price, call?.units)) return 0
+  return mayCallerCause(exchange, ending) ? candidate.size.inputTokensMax : 0
+}
+
+/**
+ * Whether a caller can cause this ending on purpose. Only the operator stops the gateway. An upstream that fails or is
+ * silent can be the caller's doing only by a tool of the caller's choice, or if the caller did not read.
+ */
+function mayCallerCause(exchange: Exchange, { outcome, error }: CallEnding): boolean {
+  if (exchange.lifetime.callerGoneMs !== undefined) return true
+  if (outcome === 'drained') return false
+  const hasUpstreamFailed = outcome === 'upstream_failed' || error === 'upstream_too_slow'
+  return !hasUpstreamFailed || namesTools(exchange) || wasReaderSlow(exchange)
+}
+
+/** Whether the upstream may have broken off because the caller did not read. */
+export const wasReaderSlow = ({ attempt: { meter }, settlement, timings }: Exchange): boolean =>
+  meter.waitedMs > 0 && wasStalledByCaller(meter, settlement.endedMs ?? timings.nowMs())
 
 /** A model of unknown behaviour that never paused has not reasoned unseen. */
 function seemsToReason({ attempt, timings }: Exchange): boolean {

@@ -39,6 +39,8 @@ export interface UsageMeter {
   waitedMs: number
   waitedUntilMs: number
   content: boolean
+  /** The model reads its input once more than the first report says. */
+  readsAgain: boolean
   /** Some content was written to the caller; for streams only. */
   delivered: boolean
   finishes: number
@@ -72,6 +74,7 @@ export const newMeter = (): UsageMeter => ({
   waitedMs: 0,
   waitedUntilMs: 0,
   content: false,
+  readsAgain: false,
   delivered: false,
   finishes: 0,
   finished: false,
@@ -138,6 +141,7 @@ export function noteFrame(meter: UsageMeter, reading: FrameReading, choices: num
   meter.finishes += reading.finishes
   meter.finished = meter.finishes >= choices
   meter.content ||= reading.kind === 'content' || reading.outputBytes > 0
+  meter.readsAgain ||= reading.readsAgain === true
   if (reading.usage !== undefined) {
     noteUsage(meter, reading.usage, reading.json)
     if (meter.usage !== undefined) [meter.silentMs, meter.lastOutputMs] = [0, waitedUntil(meter, nowMs)]

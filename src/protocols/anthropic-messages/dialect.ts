@@ -17,6 +17,7 @@ export const anthropicMessages = {
   ping: 'event: ping\ndata: {"type": "ping"}\n\n',
   tellsSearches: true,
   showsThoughtSummaries: true,
+  showsReadingAgain: true,
   thinksOnlyIfAsked: true,
   asksForThinking: ({ thinking }) => isObject(thinking) && thinking.type !== 'disabled',
   passedHeaders,

@@ -32,7 +32,11 @@ function readEvent(json: Json, earlier: Usage | undefined): FrameReading {
     case 'content_block_start': {
       const uses = readToolUse(json.content_block)
       const reading = buildReading(json, countWrittenBytes(json.content_block), isWholeBlock(json.content_block))
-      return uses === undefined ? reading : { ...reading, uses }
+      return {
+        ...reading,
+        ...(uses !== undefined && { uses }),
+        ...(isReadAgainAfter(json.content_block) && { readsAgain: true }),
+      }
     }
     case 'content_block_delta':
       return addThoughtBytes(buildReading(json, deltaBytes(json.delta)), json.delta)
@@ -74,6 +78,11 @@ function isWholeBlock(block: unknown): boolean {
   if (!isObject(block) || typeof block.type !== 'string') return false
   return block.type === 'redacted_thinking' || block.type.endsWith('_tool_result')
 }
+
+/** Blocks that the model writes in one reading of its input. All others are tools of the provider, or a summary. */
+const WRITTEN_BLOCKS: ReadonlySet<unknown> = new Set(['text', 'thinking', 'redacted_thinking', 'tool_use'])
+
+const isReadAgainAfter = (block: unknown): boolean => isObject(block) && !WRITTEN_BLOCKS.has(block.type)
 
 function deltaBytes(delta: unknown): number {
   if (!isObject(delta)) return 0

@@ -161,6 +161,8 @@ export interface FrameReading extends AnswerReading {
   readonly kind: FrameKind
   /** How many choices this event finishes. The terminal event may follow or be missing. */
   readonly finishes: number
+  /** A tool of the provider, or a summary of the input: after it the model reads its input once more. */
+  readonly readsAgain?: boolean
   /** A choice ended for a reason that makes an empty answer a failure, unless its upstream bills it. */
   readonly badEnd?: boolean
 }
