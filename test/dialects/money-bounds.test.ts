@@ -314,7 +314,10 @@ describe('the hold of passthrough calls', () => {
     ['openai-moderations', { input: [{ type: 'text', text: 'x' }, imagePart] }],
     ['openai-rerank', { query: 'x', documents: [{ image: 'https://x/y.png' }] }],
     ['ark-multimodal-embeddings', { input: [imagePart] }],
-  ] as const)('covers more than the URL of an image: %s %j', (name, json) => {
+    ['ark-bots', { messages: [{ role: 'user', content: [imagePart] }] }],
+    // A bot has instructions of its own, and reads what its plug-ins find.
+    ['ark-bots', { messages: [{ role: 'user', content: 'x' }] }],
+  ] as const)('covers more than the request shows: %s %j', (name, json) => {
     const call = readPassthrough(name, json)
     expect(call.textOnly).toBe(false)
     expect(sizeFor(call).inputTokensMax).toBeGreaterThanOrEqual(8_192)

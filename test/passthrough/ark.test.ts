@@ -4,8 +4,12 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { streamHead } from '../../tools/fake-upstream/answers.ts'
+import { chunk, close, end, gate, script } from '../../tools/fake-upstream/script.ts'
+import { openRaw } from '../forwarding/caller.ts'
 import type { Harness } from '../support/gateway.ts'
 import { startHarness } from '../support/gateway.ts'
+import { post } from '../support/raw.ts'
 import { nanosOf, says, sendsEvents } from './upstream.ts'
 
 const tokens = { input: '1', output: '2', cacheRead: '0.5', inputImage: '3' }
@@ -187,6 +191,37 @@ describe('bots', () => {
     expect([status, spent]).toEqual([200, 240_000n])
     expect(text.includes(': X-Pipeline-Breakdown ')).toBe(isCommented)
     expect(text).toEndWith('data: [DONE]\n\n')
+  })
+})
+
+describe('a caller that leaves a bot with the answer', () => {
+  const chat = { model: 'pond/text', messages: [{ role: 'user', content: 'Hello' }], max_tokens: 100, stream: true }
+  const piece = { choices: [{ index: 0, delta: { content: 'Hi' } }] }
+  const last = { choices: [{ index: 0, delta: {}, finish_reason: 'stop' }] }
+  const report = { prompt_tokens: 5_000, completion_tokens: 10, total_tokens: 5_010 }
+  const events = (...all: readonly object[]): string => all.map(one => `data: ${JSON.stringify(one)}\n\n`).join('')
+
+  test.each([
+    [
+      'pays what the bot has read',
+      [chunk(events(last, { choices: [], bot_usage: { model_usage: [report] } })), end],
+      5_000,
+    ],
+    ['pays the whole context, if its upstream breaks off before the report', [close], 8_192],
+  ])('%s', async (_what, rest, inputTokens) => {
+    const opens = Promise.withResolvers<void>()
+    harness.upstream.plan(script(streamHead, chunk(events(piece)), gate(opens.promise), ...rest))
+    const key = await harness.key({ credit: '10' })
+    const headers = { 'authorization': `Bearer ${key}`, 'content-type': 'application/json' }
+    const caller = openRaw(harness.url, post('/api/v3/bots/chat/completions', headers, JSON.stringify(chat)))
+    await caller.until(({ text }) => text.includes('Hi'), 'the caller has content')
+    caller.leave()
+    await caller.closed
+    for (let round = 0; round < 5; round++) await fetch(`${harness.url}/health/live`)
+    expect(harness.gateway.activeCalls).toBe(1)
+    opens.resolve()
+    await harness.idle()
+    expect(harness.lastRecord()).toMatchObject({ rule: 'left_reading', input_tokens: inputTokens })
   })
 })
 

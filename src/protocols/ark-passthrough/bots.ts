@@ -17,10 +17,14 @@ import { isObject } from '../request/json-body.ts'
 
 const common = { lastEvent: 'data: [DONE]\n\n', writeCall, begins: readConversationStart, writeError } as const
 
+/** A bot adds its own instructions, and what its plug-ins find, so the body does not bound the input. */
 export const bots: Protocol = {
   ...common,
   name: 'ark-bots',
-  readCall: body => ({ ...readChat(body), dialect: 'ark-bots' }),
+  readCall(body) {
+    const { media: _some, ...call } = readChat(body)
+    return { ...call, dialect: 'ark-bots', textOnly: false, serverTools: true }
+  },
   readAnswer(body) {
     const reading = readChatAnswer(body)
     return reading && addBotUsage(reading, () => parseAnswerObject(body))
