@@ -74,10 +74,15 @@ function countedUsage(charged: ChargedUsage, exchange: Exchange): Usage {
   return withToolUses(counted, exchange, charged.source !== 'estimated')
 }
 
-/** Not every dialect reports searches. A provider that was asked to search and answered has searched at least once. */
+/**
+ * Searches that the provider has named count, whatever else it reports. Not every dialect reports searches: a provider
+ * that was asked to search and answered has searched at least once.
+ */
 function withSearch({ usage, source }: ChargedUsage, exchange: Exchange): Usage {
   const { call, attempt } = exchange
   const { candidate, meter } = attempt
+  const named = meter.queries?.size ?? 0
+  if (named > 0) return { ...usage, searches: Math.max(named, usage.searches ?? 0) }
   if (source === 'reported' && candidate?.upstreamProtocol.tellsSearches) return usage
   const isLost = lossesOf(exchange).includes('web_search')
   const asked = (call?.searchesMax ?? 0) > 0 && !isLost && !candidate?.withoutSearch

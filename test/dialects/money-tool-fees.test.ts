@@ -176,6 +176,17 @@ test.each(rows)('charges %s (%s)', async (_name, dialect, model, more, answer, c
   expect(harness.lastRecord()!.cost).toBe(cost)
 })
 
+test('a grounded prompt is charged if the chunk that names its searches has no counts', async () => {
+  const { candidates, usageMetadata } = grounded('a', 'b') as { candidates: readonly object[]; usageMetadata: object }
+  const [first] = candidates
+  const chunks = [{ candidates: [{ ...first, finishReason: undefined }] }, { ...grounded(), usageMetadata }]
+  harness.upstream.plan(sendsEvents(chunks))
+  const more = { tools: [{ googleSearch: {} }] }
+  await (await send(harness, key, requestIn('gemini', { model: FLASH, more, stream: true }))).text()
+  await harness.idle()
+  expect(harness.lastRecord()).toMatchObject({ cost: 55_000 + 35_000_000, usage_source: 'reported' })
+})
+
 test('tool calls in a stream are charged if its usage is missing', async () => {
   const done = items('file_search_call', 'file_search_call', 'file_search_call').map((item, at) => ({
     type: 'response.output_item.done',

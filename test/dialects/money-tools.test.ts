@@ -102,15 +102,81 @@ describe.each(Object.keys(models) as Searching[])('a call of %s', dialect => {
   })
 })
 
-test('gemini: a search that an earlier chunk reported is charged', async () => {
-  const chunk = (text: string, more: object, output: number): object => ({
-    candidates: [{ content: { role: 'model', parts: [{ text }] }, ...more }],
-    usageMetadata: { promptTokenCount: 100, candidatesTokenCount: output, totalTokenCount: 100 + output },
+describe('gemini: a search that a chunk of a stream names is charged', () => {
+  const counts = (output: number): object => ({
+    promptTokenCount: 100,
+    candidatesTokenCount: output,
+    totalTokenCount: 100 + output,
   })
-  const found = { groundingMetadata: { webSearchQueries: ['a', 'b'] } }
-  const last = chunk('.', { finishReason: 'STOP' }, 10)
-  harness.upstream.plan(sendsEvents([chunk('H', {}, 2), chunk('i', found, 5), last]))
-  expect(await costOf('gemini', { tools: [tools.gemini] }, true)).toBe(tokens + 2 * search)
+  const chunk = (usageMetadata: object | undefined, queries: readonly string[] = [], more: object = {}): object => ({
+    candidates: [
+      {
+        content: { role: 'model', parts: [{ text: 'Hi' }] },
+        ...(queries.length > 0 && { groundingMetadata: { webSearchQueries: queries } }),
+        ...more,
+      },
+    ],
+    usageMetadata,
+  })
+  const end = { finishReason: 'STOP' }
+  const last = chunk(counts(10), [], end)
+
+  const rows: readonly (readonly [string, readonly object[]])[] = [
+    ['with the counts', [chunk(counts(2)), chunk(counts(5), ['a', 'b', 'c']), last]],
+    ['with a report that has no counts', [chunk({ trafficType: 'ON_DEMAND' }, ['a', 'b', 'c']), last]],
+    ['without a report', [chunk(undefined, ['a', 'b', 'c']), last]],
+    ['in several chunks', [chunk(counts(2), ['a', 'b']), chunk(counts(10), ['c'], end)]],
+    ['in several chunks, some of them twice', [chunk(counts(2), ['a', 'b']), chunk(counts(10), ['b', 'c'], end)]],
+  ]
+
+  test.each(rows)('%s', async (_how, chunks) => {
+    harness.upstream.plan(sendsEvents(chunks))
+    expect(await costOf('gemini', { tools: [tools.gemini] }, true)).toBe(tokens + 3 * search)
+    expect(harness.lastRecord()!.usage_source).toBe('reported')
+  })
+
+  test.each([
+    ['before a report that is nonsense', [chunk(counts(2), ['a', 'b', 'c']), chunk({ promptTokenCount: -1 }, [], end)]],
+    ['of a stream without any report', [chunk(undefined, ['a']), chunk(undefined, ['b', 'c'], end)]],
+  ])('%s', async (_how, chunks) => {
+    harness.upstream.plan(sendsEvents(chunks))
+    const cost = (await costOf('gemini', { tools: [tools.gemini] }, true)) as number
+    expect(harness.lastRecord()!.usage_source).toBe('estimated')
+    expect(Math.floor(cost / search)).toBe(3)
+  })
+})
+
+describe('openai-responses: pages that the model opens are not searches', () => {
+  const reads = ['search', 'open_page', 'open_page', 'find_in_page', 'search']
+  const found = reads.map((type, at) => ({ type: 'web_search_call', id: `ws_${at}`, action: { type, query: 'x' } }))
+  const { output, usage, ...rest } = answers['openai-responses'](0) as { output: object[]; usage: object }
+  const response = { ...rest, output: [...found, ...output] }
+  const more = { tools: [tools['openai-responses']] }
+
+  test('in a plain answer', async () => {
+    harness.upstream.plan(answerWith({ ...response, usage }))
+    expect(await costOf('openai-responses', more)).toBe(tokens + 2 * search)
+  })
+
+  test.each([
+    ['in a plain answer', false],
+    ['in a stream', true],
+  ])('%s without usage', async (_how, stream) => {
+    const done = found.map((item, at) => ({ type: 'response.output_item.done', output_index: at, item }))
+    const last = { type: 'response.completed', response }
+    harness.upstream.plan(stream ? sendsEvents([...done, last]) : answerWith(response))
+    const cost = (await costOf('openai-responses', more, stream)) as number
+    expect(harness.lastRecord()!.usage_source).toBe('estimated')
+    expect(Math.floor(cost / search)).toBe(2)
+  })
+})
+
+test('anthropic-messages: each search in a plain answer without usage is charged', async () => {
+  const found = many(3, at => ({ type: 'server_tool_use', id: `s_${at}`, name: 'web_search', input: { query: 'x' } }))
+  const { content, usage: _none, ...rest } = answers['anthropic-messages'](0) as { content: object[]; usage: object }
+  harness.upstream.plan(answerWith({ ...rest, content: [...found, ...content] }))
+  const cost = (await costOf('anthropic-messages', { tools: [tools['anthropic-messages']] })) as number
+  expect(Math.floor(cost / search)).toBe(3)
 })
 
 describe('a tool whose cost no usage reports', () => {

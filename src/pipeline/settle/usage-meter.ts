@@ -54,6 +54,8 @@ export interface UsageMeter {
   serviceClass: string | undefined
   /** How often the provider's own tools were seen to be used. */
   readonly uses: Partial<Record<Unit, number>>
+  /** The distinct searches that the provider named. */
+  queries: Set<string> | undefined
   /** The services that were seen to run something on a machine of the provider. */
   machines: Set<string> | undefined
 }
@@ -82,6 +84,7 @@ export const newMeter = (): UsageMeter => ({
   failure: undefined,
   serviceClass: undefined,
   uses: {},
+  queries: undefined,
   machines: undefined,
 })
 
@@ -171,7 +174,20 @@ export function noteWait(meter: UsageMeter, fromMs: number, untilMs: number): vo
 export const wasStalledByCaller = ({ waitedMs, waitedUntilMs }: UsageMeter, nowMs: number): boolean =>
   waitedMs > TOLERATED_WAIT_MS && nowMs - waitedUntilMs <= RECENT_MS
 
-export function noteUses(meter: UsageMeter, { uses, machines }: Pick<AnswerReading, 'uses' | 'machines'>): void {
+/** Far more searches than a model runs for one answer, and longer ones. No more is remembered. */
+const QUERIES_MAX = 1_000
+const QUERY_CHARS_MAX = 1_000
+
+/** A search counts whether or not usage is reported with it, and once however often it is named. */
+function noteQueries(meter: UsageMeter, queries: readonly string[]): void {
+  meter.queries ??= new Set()
+  for (const query of queries) if (meter.queries.size < QUERIES_MAX) meter.queries.add(query.slice(0, QUERY_CHARS_MAX))
+}
+
+type ToolUses = Pick<AnswerReading, 'uses' | 'queries' | 'machines'>
+
+export function noteUses(meter: UsageMeter, { uses, queries, machines }: ToolUses): void {
+  if (queries !== undefined) noteQueries(meter, queries)
   if (machines !== undefined && machines.length > 0) {
     meter.machines ??= new Set()
     for (const name of machines) meter.machines.add(name)

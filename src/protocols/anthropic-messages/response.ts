@@ -18,13 +18,13 @@ export function readAnswer(body: Buffer): AnswerReading | undefined {
   let outputBytes = 0
   for (const block of answer.content) outputBytes += countWrittenBytes(block)
   const { usage } = answer
-  const ranCode = answer.content.some(block => readToolUse(block)?.codeSessions !== undefined)
+  const uses = countToolUses(answer.content)
   return {
     json: answer,
     outputBytes,
     usage: readUsage(usage),
     serviceClass: readServedClass(usage),
-    ...(ranCode && { uses: { codeSessions: 1 } }),
+    ...(uses !== undefined && { uses }),
     ...readFailed(answer.stop_reason),
   }
 }
@@ -34,6 +34,14 @@ export function readToolUse(block: unknown): Units | undefined {
   if (!isObject(block) || block.type !== 'server_tool_use') return undefined
   if (block.name === 'web_search') return { searches: 1 }
   return typeof block.name === 'string' && block.name.includes('code_execution') ? { codeSessions: 1 } : undefined
+}
+
+/** An answer has one session for all its code. */
+function countToolUses(blocks: readonly unknown[]): Units | undefined {
+  const uses = blocks.map(readToolUse).filter(use => use !== undefined)
+  const searches = uses.filter(use => use.searches !== undefined).length
+  if (uses.length === 0) return undefined
+  return { ...(searches > 0 && { searches }), ...(searches < uses.length && { codeSessions: 1 }) }
 }
 
 /** Other providers of this dialect have stop reasons that report a failure. */

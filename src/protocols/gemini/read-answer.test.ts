@@ -119,7 +119,7 @@ describe('a plain answer', () => {
   test('reports its service class and its searches', () => {
     const usageMetadata = { promptTokenCount: 1, totalTokenCount: 1 }
     const served = { ...chunk([{ text: 'x' }], { groundingMetadata: { webSearchQueries: ['a', 'b'] } }), usageMetadata }
-    expect(answerFor(served)!.usage).toMatchObject({ searches: 2 })
+    expect(answerFor(served)!.queries).toEqual(['a', 'b'])
     expect(answerFor({ ...served, usageMetadata: { ...usageMetadata, serviceTier: 'FLEX' } })!.serviceClass).toBe(
       'flex',
     )

@@ -19,7 +19,7 @@ import { PartialArgs } from './partial-args.ts'
 import type { PlacedSource } from './read-citations.ts'
 import { CitedTexts, readSources } from './read-citations.ts'
 import { readBlockReason, readServiceClass, unwrapAnswer } from './response.ts'
-import { addSearches, readUsage } from './usage.ts'
+import { readQueries, readUsage } from './usage.ts'
 
 const CHOICES_MAX = 128
 /** How many parts may wait while a text stays open for its citations. */
@@ -79,7 +79,7 @@ class AnswerReader implements EventReader {
   #started = false
   #parts = 0
   #usage: unknown
-  #searched: unknown
+  readonly #queries = new Set<string>()
   #blocked = false
 
   constructor(source: AnswerSource) {
@@ -123,8 +123,11 @@ class AnswerReader implements EventReader {
       const isBlocked = !hasParts && typeof reason === 'string' && !isKnownReason('gemini', reason)
       this.#events.push({ kind: 'finish', choice: number, ...(isBlocked ? { finish: 'filtered' } : ended) })
     }
-    const usage = addSearches(readUsage(this.#usage), this.#searched)
-    if (usage !== undefined && usage !== 'nonsense') this.#events.push({ kind: 'usage', usage })
+    const usage = readUsage(this.#usage)
+    const searches = this.#queries.size
+    if (usage !== undefined && usage !== 'nonsense') {
+      this.#events.push({ kind: 'usage', usage: searches === 0 ? usage : { ...usage, searches } })
+    }
     const serviceClass = readServiceClass(this.#usage)
     if (serviceClass !== undefined) this.#events.push({ kind: 'class', serviceClass })
     return this.#events
@@ -336,7 +339,7 @@ class AnswerReader implements EventReader {
 
   #readSources(choice: Choice, candidate: Json): void {
     const { groundingMetadata, citationMetadata, urlContextMetadata } = candidate
-    if (groundingMetadata !== undefined) this.#searched = [candidate]
+    for (const query of readQueries(candidate)) this.#queries.add(query)
     if (groundingMetadata === undefined && citationMetadata === undefined && urlContextMetadata === undefined) return
     const sources = readSources({ groundingMetadata, citationMetadata, urlContextMetadata }, this.#source.notes.losses)
     const open = choice.open?.part === 'text' ? choice.open.index : undefined

@@ -8,7 +8,7 @@ import type { Json } from '../request/json-type.ts'
 import type { MediaBytes } from '../usage/media-bytes.ts'
 import { BYTES_PER_IMAGE, estimateAudioBytes, pickMediaBytes } from '../usage/media-bytes.ts'
 import { estimateTextBytes } from '../usage/text-bytes.ts'
-import { addSearches, readUsage } from './usage.ts'
+import { readQueries, readUsage } from './usage.ts'
 
 export function readAnswer(body: Buffer): AnswerReading | undefined {
   const json = parseUpstreamJson(body)
@@ -32,6 +32,7 @@ export function readChunk(answer: Json): Omit<AnswerReading, 'json' | 'error'> {
   const { candidates, usageMetadata } = answer
   let [outputBytes, thoughtBytes] = [0, 0]
   const media = { pictureBytes: 0, soundBytes: 0 }
+  let queries: readonly string[] = []
   if (Array.isArray(candidates))
     for (const candidate of candidates as readonly unknown[]) {
       const { pictureBytes, soundBytes } = countMediaBytes(candidate)
@@ -39,13 +40,15 @@ export function readChunk(answer: Json): Omit<AnswerReading, 'json' | 'error'> {
       media.soundBytes += soundBytes
       outputBytes += countWrittenBytes(candidate) + pictureBytes + soundBytes
       thoughtBytes += countThoughtBytes(candidate)
+      const named = readQueries(candidate)
+      if (named.length > 0) queries = [...queries, ...named]
     }
-  const usage = addSearches(readUsage(usageMetadata), candidates)
   return {
     outputBytes,
     ...(thoughtBytes > 0 && { thoughtBytes }),
     ...pickMediaBytes(media),
-    usage,
+    ...(queries.length > 0 && { queries }),
+    usage: readUsage(usageMetadata),
     serviceClass: readServiceClass(usageMetadata),
   }
 }

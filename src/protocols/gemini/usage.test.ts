@@ -4,7 +4,7 @@ import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import type { Usage } from '../../base/money/usage.ts'
 import { inputTokens, outputTokens } from '../../base/money/usage.ts'
-import { addSearches, readUsage, writeUsage } from './usage.ts'
+import { readQueries, readUsage, writeUsage } from './usage.ts'
 
 const detail = (modality: string, tokenCount: unknown) => ({ modality, tokenCount })
 
@@ -165,10 +165,9 @@ test.each([undefined, null, {}, { promptTokenCount: 0 }])(
   },
 )
 
-test('each distinct search is counted once', () => {
-  const candidates = [{ groundingMetadata: { webSearchQueries: ['a', 'b', 'a', ''] } }, { groundingMetadata: null }, 5]
-  expect(addSearches({ input: 1, output: 1 }, candidates)).toEqual({ input: 1, output: 1, searches: 2 })
-  expect(addSearches('nonsense', candidates)).toBe('nonsense')
+test('search queries are read, but for empty ones', () => {
+  expect(readQueries({ groundingMetadata: { webSearchQueries: ['a', 'b', 'a', '', 5] } })).toEqual(['a', 'b', 'a'])
+  for (const candidate of [{ groundingMetadata: null }, 5, {}]) expect(readQueries(candidate)).toEqual([])
 })
 
 test('written usage is read back the same, and adds up', () => {

@@ -108,23 +108,15 @@ function readOutput(report: Report, usage: UsageBuckets, { thoughtsInCandidates,
   setBucket(usage, 'reasoning', readCountOrZero(report.thoughtsTokenCount) + uncounted)
 }
 
-/** Counts the distinct search queries; Google bills each of them. */
-function countSearches(candidates: unknown): number {
-  if (!Array.isArray(candidates)) return 0
-  let searches = 0
-  for (const candidate of candidates as readonly unknown[]) {
-    const grounding = isObject(candidate) ? candidate.groundingMetadata : undefined
-    const queries = isObject(grounding) ? grounding.webSearchQueries : undefined
-    if (Array.isArray(queries)) searches += new Set(queries.filter(query => query !== '')).size
-  }
-  return searches
+/** Reads the search queries that a candidate names. Google bills each distinct one, and ignores empty ones. */
+export function readQueries(candidate: unknown): readonly string[] {
+  const grounding = isObject(candidate) ? candidate.groundingMetadata : undefined
+  const queries = isObject(grounding) ? grounding.webSearchQueries : undefined
+  if (!Array.isArray(queries)) return noQueries
+  return (queries as readonly unknown[]).filter(query => typeof query === 'string' && query !== '') as string[]
 }
 
-export function addSearches(report: UsageReport | undefined, candidates: unknown): UsageReport | undefined {
-  if (report === undefined || report === 'nonsense') return report
-  const searches = countSearches(candidates)
-  return searches === 0 ? report : { ...report, searches }
-}
+const noQueries: readonly string[] = []
 
 const writeDetails = (tokensByKind: Readonly<Record<string, number>>): readonly object[] =>
   Object.entries(tokensByKind).flatMap(([modality, tokens]) => (tokens > 0 ? [{ modality, tokenCount: tokens }] : []))

@@ -135,6 +135,8 @@ export interface AnswerReading {
   readonly serviceClass?: string | undefined
   /** Uses of the provider's own tools, counted from the content of the answer. */
   readonly uses?: Units
+  /** The searches that the provider has run, if it names each of them. A stream may name one of them again. */
+  readonly queries?: readonly string[]
   /** Names of the services that ran code on a machine of the provider. */
   readonly machines?: readonly string[]
   readonly error?: UpstreamError

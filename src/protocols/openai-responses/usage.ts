@@ -84,9 +84,15 @@ export function readToolUse(items: unknown): Units | undefined {
   let units: Partial<Record<Unit, number>> | undefined
   for (const item of Array.isArray(items) ? (items as readonly unknown[]) : []) {
     const unit = UNITS.get(field(item, 'type'))
-    if (unit !== undefined) (units ??= {})[unit] = (units[unit] ?? 0) + 1
+    if (unit !== undefined && !isPageRead(item)) (units ??= {})[unit] = (units[unit] ?? 0) + 1
   }
   return units
+}
+
+/** Pages that the model opens, or looks through, are items of the same type as searches, but are not billed. */
+function isPageRead(item: unknown): boolean {
+  const action = field(field(item, 'action'), 'type') ?? undefined
+  return field(item, 'type') === 'web_search_call' && action !== undefined && action !== 'search'
 }
 
 function searches(response: unknown, report: unknown): number {
