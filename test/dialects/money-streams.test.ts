@@ -11,7 +11,9 @@ import {
   truncatedStream,
 } from '../../tools/fake-upstream/answers.ts'
 import type { Script } from '../../tools/fake-upstream/script.ts'
+import { gate } from '../../tools/fake-upstream/script.ts'
 import { openRaw } from '../forwarding/caller.ts'
+import { says, sendsBytes, sendsEvents } from '../passthrough/upstream.ts'
 import type { Harness } from '../support/gateway.ts'
 import { post } from '../support/raw.ts'
 import { headersFor, lastUpstreamRequest, pairs, requestIn, send } from './money-calls.ts'
@@ -143,4 +145,92 @@ test.each([
   expect((await send(harness, key, wanted)).status).toBe(200)
   expect(lastUpstreamRequest(harness)).toMatchObject({ choices: 3, outputMax: 300 })
   expect((await settledRecord()).held).toBeGreaterThanOrEqual(3 * 300 * 2_000)
+})
+
+describe('delivered content without a report is charged, wherever it stands', () => {
+  const TOKENS = 2_000
+  const text = 'word '.repeat(TOKENS * 0.8)
+  const message = { type: 'message', id: 'm', role: 'assistant', content: [{ type: 'output_text', text }] }
+  const call = { type: 'function_call', id: 'f', call_id: 'c', name: 'f', arguments: text }
+  const patch = { type: 'apply_patch_call', id: 'p', call_id: 'c', operation: { type: 'update_file', diff: text } }
+  const shell = { type: 'local_shell_call', id: 's', call_id: 'c', action: { type: 'exec', command: ['sh', text] } }
+  const unknown = { type: 'later_call', id: 'l', call_id: 'c', plan: text }
+  const thought = { type: 'reasoning', id: 'r', summary: [{ type: 'summary_text', text }] }
+  const itemDone = (item: object, index = 0) => ({ type: 'response.output_item.done', output_index: index, item })
+  const delta = { type: 'response.output_text.delta', item_id: 'm', output_index: 0, content_index: 0, delta: text }
+  const responseOf = (...output: readonly object[]) => ({ id: 'r', object: 'response', status: 'completed', output })
+  const last = (...output: readonly object[]) => ({ type: 'response.completed', response: responseOf(...output) })
+  const chunk = (choice: object) => ({ id: 'c', object: 'chat.completion.chunk', choices: [{ index: 0, ...choice }] })
+  const chatMessage = { role: 'assistant', content: text }
+  const stop = { finish_reason: 'stop' }
+
+  const charge = async (dialect: 'openai-chat' | 'openai-responses', script: Script, stream: boolean) => {
+    harness.upstream.plan(script)
+    await (await send(harness, key, requestIn(dialect, { model: modelOf(dialect), stream }))).text()
+    return await settledRecord()
+  }
+  const expectCharged = (record: Record<string, unknown>, tokens: number): void => {
+    expect(record).toMatchObject({ rule: 'completed_unreported', usage_source: 'estimated' })
+    expect(Number(record.output_tokens) / tokens).toBeWithin(1, 1.02)
+  }
+
+  const streams: readonly (readonly [string, 'openai-chat' | 'openai-responses', readonly object[], number])[] = [
+    ['a message only in its last event', 'openai-responses', [itemDone(message), last()], TOKENS],
+    ['a message only in the last event of all', 'openai-responses', [last(message)], TOKENS],
+    ['a message in both', 'openai-responses', [itemDone(message), last(message)], TOKENS],
+    ['a message with deltas, once', 'openai-responses', [delta, itemDone(message), last(message)], TOKENS],
+    [
+      'a message with deltas, and a call without',
+      'openai-responses',
+      [delta, itemDone(message), itemDone(call, 1), last(message, call)],
+      2 * TOKENS,
+    ],
+    ['a call only in its last event', 'openai-responses', [itemDone(patch), last()], TOKENS],
+    ['a thought only in its last event', 'openai-responses', [itemDone(thought), last()], TOKENS],
+    ['a message instead of a delta', 'openai-chat', [chunk({ message: chatMessage, ...stop })], TOKENS],
+    [
+      'a message after its deltas, once',
+      'openai-chat',
+      [chunk({ delta: chatMessage }), chunk({ message: chatMessage, ...stop })],
+      TOKENS,
+    ],
+    [
+      'a message beside its delta, once',
+      'openai-chat',
+      [chunk({ delta: chatMessage, message: chatMessage, ...stop })],
+      TOKENS,
+    ],
+  ]
+  test.each(streams)('in a stream: %s (%s)', async (_what, dialect, events, tokens) => {
+    const done = dialect === 'openai-chat' ? 'data: [DONE]\n\n' : ''
+    expectCharged(await charge(dialect, sendsEvents(events, done), true), tokens)
+  })
+
+  const items = [message, call, patch, shell, unknown, thought].map(item => [item.type, item] as const)
+  test.each(items)('in a plain answer: %s', async (_type, item) => {
+    expectCharged(await charge('openai-responses', says(responseOf(item)), false), TOKENS)
+  })
+
+  test('but what a tool returned is not: it is no output of the model', async () => {
+    const output = [
+      { type: 'mcp_call', id: 'm', name: 'f', arguments: '{}', output: text },
+      { type: 'shell_call_output', id: 'o', output: [{ stdout: text }] },
+      { type: 'web_search_call', id: 'w', action: { type: 'search', query: 'x', sources: [{ url: text }] } },
+    ]
+    const record = await charge('openai-responses', says(responseOf(...output)), false)
+    expect(Number(record.output_tokens)).toBeWithin(1, 50)
+  })
+
+  test('a whole item is passed on at once, also if the upstream is silent after it', async () => {
+    harness.upstream.plan(
+      sendsBytes('text/event-stream', [`data: ${JSON.stringify(itemDone(call))}\n\n`], gate(never.promise)),
+    )
+    const { path, body } = requestIn('openai-responses', { model: modelOf('openai-responses'), stream: true })
+    const caller = openRaw(harness.url, post(path, headersFor(key), body))
+    await caller.until(({ text: seen }) => seen.includes('output_item.done'), 'the caller has the item')
+    caller.leave()
+    const record = await settledRecord()
+    expect(record.rule).toBe('left_reading')
+    expect(Number(record.output_tokens) / TOKENS).toBeWithin(1, 1.02)
+  })
 })

@@ -87,6 +87,7 @@ const usage = { prompt_tokens: 7, completion_tokens: 5 }
 /** Frames of the same shape as those around them, that mean something else. */
 const hostile: Readonly<Record<string, string>> = {
   'a quote in the text': chunk({ content: 'say "usage" now' }),
+  'a message instead of a delta': chunk({ content: 'x' }).replace('"delta"', '"message"'),
   'a line end in the text': chunk({ content: 'one\ntwo' }),
   'a backslash at the end of the text': chunk({ content: 'c:\\' }),
   'a usage report in the text': chunk({ content: ' {"usage":{"prompt_tokens":1,"completion_tokens":999}}' }),

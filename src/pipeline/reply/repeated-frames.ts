@@ -100,13 +100,18 @@ export class RepeatedFrames {
 }
 
 /** Whether the frame has text, and nothing else that is metered. */
-const isText = ({ kind, finishes, usage, failed, badEnd, uses, machines, pictureBytes, soundBytes }: FrameReading) =>
-  kind === 'content' &&
-  finishes === 0 &&
-  !badEnd &&
-  [usage, failed, uses, machines].every(value => value === undefined) &&
-  !pictureBytes &&
-  !soundBytes
+const isText = (reading: FrameReading): boolean =>
+  reading.kind === 'content' &&
+  reading.finishes === 0 &&
+  !reading.badEnd &&
+  reading.usage === undefined &&
+  reading.failed === undefined &&
+  reading.uses === undefined &&
+  reading.queries === undefined &&
+  reading.machines === undefined &&
+  reading.items === undefined &&
+  !reading.pictureBytes &&
+  !reading.soundBytes
 
 interface TextSpan {
   readonly start: number

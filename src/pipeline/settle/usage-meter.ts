@@ -3,7 +3,8 @@
 import type { UpstreamError } from '../../base/errors.ts'
 import type { Unit, Usage, UsageReport } from '../../base/money/usage.ts'
 import { usageShrinks } from '../../base/money/usage.ts'
-import type { AnswerReading, FrameReading } from '../../protocols/neutral/call.ts'
+import type { AnswerReading, FrameReading, ItemSizes } from '../../protocols/neutral/call.ts'
+import { addItems, noItems } from '../../protocols/neutral/call.ts'
 import { describeUsage } from '../../protocols/usage/usage-shape.ts'
 
 export interface UsageMeter {
@@ -22,6 +23,8 @@ export interface UsageMeter {
   /** How many of these bytes stand for images, and how many for audio. */
   pictureBytes: number
   soundBytes: number
+  /** The sizes of all items that an event held whole. */
+  items: ItemSizes | undefined
   /**
    * When the request was sent, or when the model last wrote or reported something. Moved on by the time in which the
    * gateway did not read.
@@ -68,6 +71,7 @@ export const newMeter = (): UsageMeter => ({
   thoughtBytes: 0,
   pictureBytes: 0,
   soundBytes: 0,
+  items: undefined,
   lastOutputMs: 0,
   notReadingSinceMs: Number.POSITIVE_INFINITY,
   silentMs: 0,
@@ -141,9 +145,10 @@ export function noteFrame(meter: UsageMeter, reading: FrameReading, choices: num
   meter.thoughtBytes += thoughtBytes
   meter.pictureBytes += reading.pictureBytes ?? 0
   meter.soundBytes += reading.soundBytes ?? 0
+  if (reading.items !== undefined) noteItems(meter, reading, nowMs)
   meter.finishes += reading.finishes
   meter.finished = meter.finishes >= choices
-  meter.content ||= reading.kind === 'content' || reading.outputBytes > 0
+  meter.content ||= reading.kind === 'content' || meter.outputBytes > 0
   meter.readsAgain ||= reading.readsAgain === true
   if (reading.usage !== undefined) {
     noteUsage(meter, reading.usage, reading.json)
@@ -152,6 +157,29 @@ export function noteFrame(meter: UsageMeter, reading: FrameReading, choices: num
   if (reading.serviceClass !== undefined) meter.serviceClass = reading.serviceClass
   if (meter.failed === undefined) [meter.failed, meter.failure] = [reading.failed, reading.failure]
   noteUses(meter, reading)
+}
+
+/**
+ * An answer is at least as large as its items. What their deltas have shown is counted already; an upstream that sends
+ * no deltas, or not all, has only this.
+ */
+function noteItems(meter: UsageMeter, { items, usesOfAll }: FrameReading, nowMs: number): void {
+  const whole = usesOfAll === undefined ? addItems(meter.items ?? noItems, items!) : items!
+  meter.items = whole
+  const counted = meter.outputBytes - meter.pictureBytes - meter.soundBytes
+  const text = Math.max(0, whole.textBytes - counted)
+  const thoughts = Math.min(text, Math.max(0, whole.thoughtBytes - meter.thoughtBytes))
+  const pictures = Math.max(0, whole.pictureBytes - meter.pictureBytes)
+  const sound = Math.max(0, whole.soundBytes - meter.soundBytes)
+  const missing = text + pictures + sound
+  if (missing > thoughts) noteActivity(meter, nowMs)
+  meter.outputBytes += missing
+  meter.thoughtBytes += thoughts
+  meter.pictureBytes += pictures
+  meter.soundBytes += sound
+  for (const [unit, count] of Object.entries(usesOfAll ?? {})) {
+    meter.uses[unit as Unit] = Math.max(meter.uses[unit as Unit] ?? 0, count)
+  }
 }
 
 /** All that has arrived was passed on. */

@@ -159,7 +159,33 @@ export interface AnswerReading {
  */
 export type FrameKind = 'aside' | 'opening' | 'content' | 'usage' | 'error' | 'closing' | 'terminal' | 'garbage'
 
+/** What the model wrote in items that an event holds whole, in estimated bytes. Images and audio are beside the text. */
+export interface ItemSizes {
+  /** Text, thoughts and calls. */
+  readonly textBytes: number
+  /** How much of it is visible thoughts. */
+  readonly thoughtBytes: number
+  readonly pictureBytes: number
+  readonly soundBytes: number
+}
+
+export const noItems: ItemSizes = { textBytes: 0, thoughtBytes: 0, pictureBytes: 0, soundBytes: 0 }
+
+export const addItems = (one: ItemSizes, other: ItemSizes): ItemSizes => ({
+  textBytes: one.textBytes + other.textBytes,
+  thoughtBytes: one.thoughtBytes + other.thoughtBytes,
+  pictureBytes: one.pictureBytes + other.pictureBytes,
+  soundBytes: one.soundBytes + other.soundBytes,
+})
+
+export const isEmptyItem = ({ textBytes, pictureBytes, soundBytes }: ItemSizes): boolean =>
+  textBytes + pictureBytes + soundBytes === 0
+
 export interface FrameReading extends AnswerReading {
+  /** Whole items, whose pieces may have arrived in earlier events. */
+  readonly items?: ItemSizes
+  /** For the last event: `items` and these uses are those of the whole answer, not further ones. */
+  readonly usesOfAll?: Units
   readonly kind: FrameKind
   /** How many choices this event finishes. The terminal event may follow or be missing. */
   readonly finishes: number

@@ -1,11 +1,11 @@
 // Reads one event of a streamed chat completion.
 
-import type { FrameReading } from '../neutral/call.ts'
-import { asideFrame, garbageFrame } from '../neutral/call.ts'
+import type { FrameReading, ItemSizes } from '../neutral/call.ts'
+import { addItems, asideFrame, garbageFrame, isEmptyItem, noItems } from '../neutral/call.ts'
 import { isBadReason } from '../neutral/finish-reasons.ts'
 import { parseUpstreamJson } from '../request/json-body.ts'
-import { pickMediaBytes } from '../usage/media-bytes.ts'
-import type { ChatAnswer } from './response.ts'
+import { estimateWholeAudioBytes, pickMediaBytes } from '../usage/media-bytes.ts'
+import type { ChatAnswer, ChatMessage } from './response.ts'
 import {
   countMediaBytes,
   countThoughtBytes,
@@ -34,18 +34,21 @@ export function readFrame(data: string | undefined): FrameReading {
   let pictureBytes = 0
   let soundBytes = 0
   let badEnd = false
+  let items: ItemSizes | undefined
   for (const choice of choices) {
     const media = countMediaBytes(choice?.delta)
     outputBytes += countWrittenBytes(choice?.delta) + media.pictureBytes + media.soundBytes
     pictureBytes += media.pictureBytes
     soundBytes += media.soundBytes
     thoughts += countThoughtBytes(choice?.delta)
+    // Some upstreams send whole messages, a few of them after the deltas.
+    if (!choice?.delta && choice?.message) items = addMessage(items, choice.message)
     // Some upstreams write an empty reason into each chunk before the last.
     if (typeof choice?.finish_reason === 'string' && choice.finish_reason !== '') finishes++
     badEnd ||= isBadReason('openai-chat', choice?.finish_reason)
   }
   const report = findUsage(chunk)
-  const isContent = outputBytes > 0 || finishes > 0
+  const isContent = outputBytes > 0 || finishes > 0 || items !== undefined
   const kind = isContent ? 'content' : choices.length === 0 && report ? 'usage' : 'opening'
   const usage = readUsage(report)
   const serviceClass = readServiceClass(chunk)
@@ -59,7 +62,15 @@ export function readFrame(data: string | undefined): FrameReading {
     serviceClass,
     ...pickMediaBytes({ pictureBytes, soundBytes }),
     ...(thoughts > 0 && { thoughtBytes: thoughts }),
+    ...(items !== undefined && { items }),
     ...failure,
     ...(badEnd && { badEnd }),
   }
+}
+
+/** Undefined as long as there is no content. */
+function addMessage(items: ItemSizes | undefined, message: ChatMessage): ItemSizes | undefined {
+  const sizes = { textBytes: countWrittenBytes(message), thoughtBytes: countThoughtBytes(message) }
+  const item = { ...sizes, ...countMediaBytes(message, estimateWholeAudioBytes) }
+  return isEmptyItem(item) ? items : addItems(items ?? noItems, item)
 }

@@ -2,13 +2,13 @@
 
 import { findErrorStatus } from '../error-status.ts'
 import type { FrameReading } from '../neutral/call.ts'
-import { asideFrame, garbageFrame } from '../neutral/call.ts'
+import { asideFrame, garbageFrame, isEmptyItem } from '../neutral/call.ts'
 import { isObject, parseUpstreamJson } from '../request/json-body.ts'
 import type { Json } from '../request/json-type.ts'
 import type { MediaBytes } from '../usage/media-bytes.ts'
 import { BYTES_PER_IMAGE, estimateAudioBytes, pickMediaBytes } from '../usage/media-bytes.ts'
 import { estimateTextBytes } from '../usage/text-bytes.ts'
-import { countMediaBytes, findFailure, readFailure, readServiceClass } from './response.ts'
+import { findFailure, readFailure, readItem, readItems, readServiceClass } from './response.ts'
 import { readContainerServices, readToolUse, readUsage } from './usage.ts'
 
 /** Events with audio in base64. */
@@ -32,10 +32,9 @@ export function readFrame(data: string | undefined): FrameReading {
   if (typeof type !== 'string') return garbageFrame
   if (type === 'keepalive') return { ...asideFrame, json: event }
   if (type === 'response.failed' || LAST_EVENTS.has(type)) return readLast(type, event.response, event)
+  if (type === 'response.output_item.done') return readDoneItem(event)
   const media = mediaIn(type, event)
   const outputBytes = deltaBytes(type, event.delta) + media.pictureBytes + media.soundBytes
-  const uses = type === 'response.output_item.done' ? readToolUse([event.item]) : undefined
-  const machines = type === 'response.output_item.done' ? readContainerServices([event.item]) : undefined
   const kind = outputBytes > 0 ? 'content' : 'opening'
   return {
     kind,
@@ -43,18 +42,33 @@ export function readFrame(data: string | undefined): FrameReading {
     finishes: 0,
     json: event,
     ...pickMediaBytes(media),
-    ...(uses !== undefined && { uses }),
-    ...(machines !== undefined && { machines }),
     ...(type.startsWith('response.reasoning') && { thoughtBytes: outputBytes }),
   }
 }
 
-/** Audio comes in deltas. An image comes in a finished item. Each partial image counts as an image. */
-function mediaIn(type: string, { item, delta }: Json): MediaBytes {
+/** Audio comes in deltas. Each partial image counts as an image. */
+function mediaIn(type: string, { delta }: Json): MediaBytes {
   if (AUDIO_EVENTS.has(type)) return { pictureBytes: 0, soundBytes: estimateAudioBytes(delta) }
   const isPartial = type === 'response.image_generation_call.partial_image'
-  const imageBytes = type === 'response.output_item.done' ? countMediaBytes(item).pictureBytes : 0
-  return { pictureBytes: isPartial ? BYTES_PER_IMAGE : imageBytes, soundBytes: 0 }
+  return { pictureBytes: isPartial ? BYTES_PER_IMAGE : 0, soundBytes: 0 }
+}
+
+/** Reads a finished item. An image has no deltas, and counts besides its partial images. */
+function readDoneItem(event: Json): FrameReading {
+  const items = readItem(event.item)
+  const uses = readToolUse([event.item])
+  const machines = readContainerServices([event.item])
+  const isEmpty = isEmptyItem(items)
+  return {
+    kind: isEmpty ? 'opening' : 'content',
+    outputBytes: items.pictureBytes,
+    finishes: 0,
+    json: event,
+    ...pickMediaBytes({ ...items, soundBytes: 0 }),
+    ...(!isEmpty && { items }),
+    ...(uses !== undefined && { uses }),
+    ...(machines !== undefined && { machines }),
+  }
 }
 
 /** Reads the last event. Its usage counts for failed responses, too. */
@@ -73,6 +87,8 @@ function readLast(type: string, response: unknown, event: unknown): FrameReading
     json: event,
     usage,
     serviceClass: readServiceClass(response),
+    items: readItems(response.output),
+    usesOfAll: readToolUse(response.output) ?? {},
     ...(machines !== undefined && { machines }),
   }
 }
