@@ -138,6 +138,9 @@ were \`reported\` by the provider, \`estimated\` by Weir, or \`none\`.
 - **An estimate** counts four bytes of a request as one token, unless its tokens were counted for the hold; media count by
   the rules of the model. Of an answer it counts four letters of prose, three digits
   or one Chinese character; other characters are weighted by what common vocabularies make of them.
+  Images and audio count at their own rates ([ledger](../how-it-works/ledger.md#images-and-audio-without-a-report)).
+- **Images that were being made** when a caller leaves a stream of images are charged as well, because the provider may
+  bill them, at most as many as were requested. Before the first image none is charged.
 - **No call is charged more** than it has held and the account can pay.
 
 Of the rules of one outcome, the first that applies decides.

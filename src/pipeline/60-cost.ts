@@ -5,7 +5,7 @@ import type { Unit, Units, Usage } from '../base/money/usage.ts'
 import { noUsage, outputBuckets, outputTokens, units } from '../base/money/usage.ts'
 import type { CallPriceOrFree } from '../billing/price.ts'
 import { computeBill, estimateTokens, hasFee } from '../billing/price.ts'
-import type { ChargedUsage, FinishedCall } from '../billing/who-pays.ts'
+import type { ChargedUsage, FinishedCall, Outcome } from '../billing/who-pays.ts'
 import { decideCharge } from '../billing/who-pays.ts'
 import { mediaTokensMax } from '../protocols/media/media-tokens.ts'
 import type { Call } from '../protocols/neutral/call.ts'
@@ -21,6 +21,7 @@ export function cost(exchange: Exchange, ending: CallEnding): Cost {
   const { meter, candidate } = exchange.attempt
   // A piece that the funds do not cover is withheld. Its provider bills it, and so it is charged as far as it is reserved.
   const isLimited = ending.outcome === 'out_of_funds' && candidate !== undefined
+  const images = imagesMade(exchange, ending)
   const finished: FinishedCall = {
     outcome: ending.outcome,
     isForwarded: meter.forwarded,
@@ -33,11 +34,11 @@ export function cost(exchange: Exchange, ending: CallEnding): Cost {
     wasReaderSlow: wasReaderSlow(exchange),
     unreportedInput: () => unreportedInput(exchange, ending),
     estimateHidden: known => hiddenTokens(exchange, ending, known),
-    estimate: () => estimateUsage(exchange, meter.outputBytes),
+    estimate: () => estimateUsage(exchange, meter.outputBytes, images),
   }
   // A service class that the translation dropped was not requested, so it was not served.
   const served = lossesOf(exchange).includes('service_tier') ? 'default' : meter.serviceClass
-  return priceCall(finished, candidate?.price, served, charged => countedUsage(charged, exchange))
+  return priceCall(finished, candidate?.price, served, charged => countedUsage(charged, exchange, images))
 }
 
 /** Leaves out the output tokens beyond the limit: text first, then reasoning. */
@@ -67,10 +68,10 @@ export function priceCall(
   return { usage, source: charged.source, rule: charged.rule, amount, lines }
 }
 
-function countedUsage(charged: ChargedUsage, exchange: Exchange): Usage {
+function countedUsage(charged: ChargedUsage, exchange: Exchange, images: number | undefined): Usage {
   const { call, attempt } = exchange
-  const searched = withSearch(charged, exchange)
-  const counted = call === undefined ? searched : withUnits(searched, call, attempt.meter.outputBytes)
+  const searched = withSearch({ ...charged, usage: withMediaTokens(charged.usage, exchange) }, exchange)
+  const counted = call === undefined ? searched : withUnits(searched, call, attempt.meter.outputBytes, images)
   return withToolUses(counted, exchange, charged.source !== 'estimated')
 }
 
@@ -90,15 +91,51 @@ function withSearch({ usage, source }: ChargedUsage, exchange: Exchange): Usage 
   return { ...usage, searches: Math.max(1, meter.uses.searches ?? 0) }
 }
 
+/**
+ * A report may not say how many output tokens are images or audio, although the answer has some. Then as many as an
+ * estimate counts are, because these kinds have other rates than text.
+ */
+function withMediaTokens(usage: Usage, exchange: Exchange): Usage {
+  const { meter } = exchange.attempt
+  if (meter.pictureBytes + meter.soundBytes === 0) return usage
+  if (usage.outputImage !== undefined || usage.outputAudio !== undefined) return usage
+  const { outputImage = 0, outputAudio = 0 } = outputTokensOf(exchange, meter.outputBytes)
+  // Images of a tool are not among the tokens of the model.
+  const pictures = imagesOf(exchange.call).images === undefined ? outputImage : 0
+  // Tokens that only the total of a report includes count as reasoning.
+  const kind = usage.output > 0 ? 'output' : 'reasoning'
+  const tokens = usage[kind] ?? 0
+  const { output: text, ...media } = limitTokens({ outputImage: pictures, outputAudio, output: tokens }, tokens)
+  return { ...usage, [kind]: text, ...media }
+}
+
+/** Endings after which the upstream does not go on with the call. */
+const workEnded: ReadonlySet<Outcome> = new Set<Outcome>(['completed', 'refused', 'gateway_fault'])
+
+/**
+ * How many images a call has made, if its answer shows that. If the call was ended early, images that may have been
+ * unfinished then count as well, because the provider may bill them: the next one, or all if they are made at once. No
+ * more count than were requested.
+ */
+function imagesMade({ call, attempt: { meter } }: Exchange, { outcome }: CallEnding): number | undefined {
+  const { images } = meter.uses
+  if (images === undefined || call?.imageOrder === undefined) return undefined
+  if (call.imageOrder === 'at_once') return workEnded.has(outcome) ? images : call.units?.images
+  return workEnded.has(outcome) || meter.finished ? images : images + 1
+}
+
 type CountedCall = Pick<Call, 'units' | 'unitsGuess' | 'secondTextBytes'>
 
-/** Takes units that the answer does not report from the request. Images count only if output arrived. */
-export function withUnits(usage: Usage, call: CountedCall, outputBytes: number): Usage {
+/**
+ * Takes units that the answer does not report from the request. Images count only if output arrived. `images` is their
+ * number if the answer shows it.
+ */
+export function withUnits(usage: Usage, call: CountedCall, outputBytes: number, images?: number): Usage {
   if (call.units === undefined && call.unitsGuess === undefined) return usage
   const counted: Partial<Record<Unit, number>> = {}
   for (const unit of units) {
     const most = call.units?.[unit]
-    const count = call.unitsGuess?.[unit] ?? most
+    const count = unit === 'images' && images !== undefined ? images : (call.unitsGuess?.[unit] ?? most)
     if (count === undefined || usage[unit] !== undefined) continue
     const seconds = unit === 'seconds' ? speechSeconds(outputBytes, call) : 0
     const held = Math.min(Math.max(count, seconds), most ?? count)
@@ -115,14 +152,21 @@ const SECOND_TEXT_BYTES_MAX = 75
 const speechSeconds = (outputBytes: number, { secondTextBytes }: CountedCall): number =>
   secondTextBytes === undefined ? 0 : Math.ceil(outputBytes / secondTextBytes)
 
-/** The gateway's own estimate of the usage after so many bytes of output. It never exceeds what the hold covers. */
-export function estimateUsage(exchange: Exchange, outputBytes: number): Usage {
+/**
+ * The gateway's own estimate of the usage after so many bytes of output, and so many images if the answer shows their
+ * number. It never exceeds what the hold covers.
+ */
+export function estimateUsage(
+  exchange: Exchange,
+  outputBytes: number,
+  images = exchange.attempt.meter.uses.images,
+): Usage {
   const { call, hold, attempt } = exchange
   const { candidate } = attempt
   // What is billed per unit is not billed in tokens as well.
   if (candidate?.price !== undefined && hasFee(candidate.price.price, call?.units)) return noUsage
   const { input, audio, image } = estimateInput(exchange)
-  const written = outputBytes > 0 ? outputTokensOf(exchange, outputBytes) : {}
+  const written = outputBytes > 0 ? outputTokensOf(exchange, outputBytes, images) : {}
   if (hold === undefined || candidate === undefined) {
     return { input, ...mediaInput(audio, image), ...limitTokens(written, Infinity) }
   }
@@ -170,10 +214,13 @@ function estimateInput({ call, attempt: { candidate } }: Exchange): EstimatedInp
 type Tokens = Readonly<Partial<Record<'output' | 'outputImage' | 'outputAudio', number>>>
 
 /** Estimates each kind of output apart, because images and audio have other rates than text. */
-function outputTokensOf({ call, attempt }: Exchange, outputBytes: number): Tokens {
+function outputTokensOf({ call, attempt }: Exchange, outputBytes: number, images?: number): Tokens {
   const { meter, candidate } = attempt
-  const { outputTokensGuess: guess, outputGuessKind = 'output' } = call ?? {}
-  if (guess !== undefined) return { [outputGuessKind]: guess }
+  const { outputTokensGuess: guess, outputGuessKind = 'output', imageOrder, units: { images: most } = {} } = call ?? {}
+  if (guess !== undefined) {
+    const isShown = images !== undefined && imageOrder !== undefined && most !== undefined
+    return { [outputGuessKind]: isShown ? Math.ceil((guess / most) * Math.min(images, most)) : guess }
+  }
   const imageBytes = Math.min(meter.pictureBytes, outputBytes)
   const audioBytes = Math.min(meter.soundBytes, outputBytes - imageBytes)
   // An image that is billed per unit is not billed in tokens as well.

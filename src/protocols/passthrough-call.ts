@@ -209,7 +209,7 @@ export function findError(json: Json, status = 502): UpstreamError | undefined {
 }
 
 /** Reads the size and usage of an answer. Undefined if `json` is no answer. */
-type ReadJson = (json: Json) => Pick<AnswerReading, 'outputBytes' | 'usage'> | undefined
+type ReadJson = (json: Json) => Pick<AnswerReading, 'outputBytes' | 'usage' | 'uses'> | undefined
 
 export function buildAnswerReader(read: ReadJson): (body: Buffer) => AnswerReading | undefined {
   return body => {

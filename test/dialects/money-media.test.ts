@@ -46,6 +46,7 @@ const inChat = (delta: object, finish: string | null = null): object => ({
 const inGemini = (part: object, more: object = {}): object => ({
   candidates: [{ index: 0, content: { role: 'model', parts: [part] }, ...more }],
 })
+const inlineOf = (mimeType: string, data: string): object => ({ inlineData: { mimeType, data } })
 const image = { type: 'image_url', image_url: { url: `data:image/png;base64,${picture}` } }
 const imageItem = { type: 'image_generation_call', id: 'ig_1', status: 'completed', result: picture }
 const part = { type: 'response.image_generation_call.partial_image', item_id: 'ig_1', partial_image_b64: picture }
@@ -174,6 +175,71 @@ test('an image with a fee is charged by the fee alone, also if only a partial im
   expect(await chargeFor('apart', 100, 'openai-responses', part, imageTool)).toBe(40_000_000)
 })
 
+const gemini = (usageMetadata: object, part = inlineOf('image/png', picture)): object => ({
+  ...inGemini(part, { finishReason: 'STOP' }),
+  usageMetadata: { promptTokenCount: 10, ...usageMetadata },
+})
+const spokenWords = { audio: { data: sound, transcript: 'word' } }
+const chat = (completion_tokens: number, message: object): object => ({
+  ...whole({ content: null, ...message }),
+  usage: { prompt_tokens: 10, completion_tokens, total_tokens: 10 + completion_tokens },
+})
+
+/** Reports that do not divide the output by kind. */
+const undivided: readonly (readonly [string, Dialect, object, Row[3]])[] = [
+  ['a picture', 'gemini', gemini({ candidatesTokenCount: 1_290, totalTokenCount: 1_300 }), [0, 1_290, 0]],
+  ['a picture and text', 'gemini', gemini({ candidatesTokenCount: 1_300, totalTokenCount: 1_310 }), [10, 1_290, 0]],
+  ['a small picture', 'gemini', gemini({ candidatesTokenCount: 300, totalTokenCount: 310 }), [0, 300, 0]],
+  ['a picture that only the total counts', 'gemini', gemini({ totalTokenCount: 1_300 }), [0, 1_290, 0]],
+  [
+    'a picture after thoughts',
+    'gemini',
+    gemini({ candidatesTokenCount: 1_290, thoughtsTokenCount: 20, totalTokenCount: 1_320 }),
+    [20, 1_290, 0],
+  ],
+  [
+    'sound',
+    'gemini',
+    gemini({ candidatesTokenCount: 70, totalTokenCount: 80 }, inlineOf('audio/L16', sound)),
+    [6, 0, 64],
+  ],
+  ['a picture', 'openai-chat', chat(1_290, { images: [image] }), [0, 1_290, 0]],
+  ['sound and its words', 'openai-chat', chat(65, spokenWords), [1, 0, 64]],
+]
+
+test.each(undivided)(
+  '%s is charged at its rate if the report does not divide the output (%s)',
+  async (_what, dialect, answer, tokens) => {
+    const model = modelOf(dialect)
+    const streamed =
+      dialect === 'gemini'
+        ? [answer]
+        : (answer as { choices: { message: object }[] }).choices.map(({ message }) => ({
+            ...answer,
+            ...inChat(message, 'stop'),
+          }))
+    for (const stream of [false, true]) {
+      harness.upstream.plan(stream ? sendsEvents(streamed) : says(answer))
+      await (await send(harness, key, requestIn(dialect, { model, stream }))).text()
+      await harness.idle()
+      expect(harness.lastRecord()).toMatchObject({
+        usage_source: 'reported',
+        output_tokens: tokens[0] + tokens[1] + tokens[2],
+        cost: 10 * 1_000 + priceOf(tokens),
+      })
+    }
+  },
+)
+
+test('an image of a tool is not among the reported tokens of the model', async () => {
+  const usage = { input_tokens: 10, output_tokens: 2_000, total_tokens: 2_010 }
+  harness.upstream.plan(says({ ...completed.response, output: [imageItem], usage }))
+  const wish = { model: modelOf('openai-responses'), more: imageTool }
+  await (await send(harness, key, requestIn('openai-responses', wish))).text()
+  await harness.idle()
+  expect(harness.lastRecord()).toMatchObject({ usage_source: 'reported', cost: 10 * 1_000 + 2_000 * TEXT })
+})
+
 /** The cumulative usage in a chunk of Gemini. */
 const reports = (modality: string, tokens: number): object => ({
   usageMetadata: {
@@ -183,7 +249,6 @@ const reports = (modality: string, tokens: number): object => ({
     candidatesTokensDetails: [{ modality, tokenCount: tokens }],
   },
 })
-const inlineOf = (mimeType: string, data: string): object => ({ inlineData: { mimeType, data } })
 
 /** The usage covers the first part; the part after it is charged in addition, at its own rate. */
 const afterUsage: readonly (readonly [string, readonly object[], Row[3]])[] = [

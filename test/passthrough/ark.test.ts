@@ -10,7 +10,7 @@ import { openRaw } from '../forwarding/caller.ts'
 import type { Harness } from '../support/gateway.ts'
 import { startHarness } from '../support/gateway.ts'
 import { post } from '../support/raw.ts'
-import { nanosOf, says, sendsEvents } from './upstream.ts'
+import { nanosOf, says, sendsBytes, sendsEvents } from './upstream.ts'
 
 const tokens = { input: '1', output: '2', cacheRead: '0.5', inputImage: '3' }
 const imagePrice = { input: '0', output: '0', perImage: '0.03' }
@@ -134,6 +134,43 @@ describe('images', () => {
     expect([status, spent]).toEqual([200, 30_000_000n])
     expect([...(text.match(/image_generation\.\w+/g) ?? [])]).toEqual(events.map(({ type }) => type))
     expect(text).not.toContain('X-Pipeline')
+  })
+
+  const sequence = { model: 'pond/draw', prompt: 'A river', stream: true, sequential_image_generation: 'auto' }
+  const made = (index: number): object => ({
+    type: 'image_generation.partial_succeeded',
+    image_index: index,
+    url: `https://x/${index}`,
+  })
+  const completed = (usage?: object): object => ({ type: 'image_generation.completed', usage })
+  const nonsense = { generated_images: 1, output_tokens: -1 }
+
+  test.each([
+    ['streamed without a report', { stream: true }, sendsEvents([made(0), completed()])],
+    ['streamed with an implausible report', { stream: true }, sendsEvents([made(0), completed(nonsense)])],
+    ['in a plain answer with an implausible report', { stream: false }, says({ data: [made(0)], usage: nonsense })],
+  ])('of a sequence are billed by their number: %s', async (_how, more, upstream) => {
+    harness.upstream.plan(upstream)
+    expect(await call(path, { ...sequence, ...more })).toMatchObject({ status: 200, spent: 30_000_000n })
+    expect(harness.lastRecord()).toMatchObject({ outcome: 'completed', usage_source: 'estimated' })
+  })
+
+  test.each([
+    ['and the one that was being made, if the caller leaves', {}, 1, 2],
+    ['and no more than were requested', { sequential_image_generation_options: { max_images: 2 } }, 2, 2],
+    ['and no other one, if only one was requested', { sequential_image_generation: 'disabled' }, 1, 1],
+  ])('that were delivered are billed, %s', async (_how, more, delivered, billed) => {
+    const never = Promise.withResolvers<void>()
+    const events = Array.from({ length: delivered }, (_none, index) => `data: ${JSON.stringify(made(index))}\n\n`)
+    harness.upstream.plan(sendsBytes('text/event-stream', events, gate(never.promise)))
+    const key = await harness.key({ credit: '10' })
+    const headers = { 'authorization': `Bearer ${key}`, 'content-type': 'application/json' }
+    const caller = openRaw(harness.url, post(path, headers, JSON.stringify({ ...sequence, ...more })))
+    await caller.until(({ text }) => text.includes(`https://x/${delivered - 1}`), 'the caller has the images')
+    caller.leave()
+    await harness.idle()
+    never.resolve()
+    expect(harness.lastRecord()).toMatchObject({ rule: 'left_reading', cost: billed * 30_000_000 })
   })
 
   test('that fail do not fail the others', async () => {

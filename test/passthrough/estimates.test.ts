@@ -89,6 +89,23 @@ const rows: readonly Row[] = [
     sendsEvents([partial, completed]),
     1_584 * PICTURE,
   ],
+  [
+    'one of three pictures as events',
+    '/v1/images/generations',
+    { prompt: 'a brook', quality: 'low', stream: true, n: 3 },
+    sendsEvents([partial, completed]),
+    408 * PICTURE,
+  ],
+  [
+    'one picture of a sequence of Ark',
+    '/api/v3/images/generations',
+    { prompt: 'a brook', stream: true, sequential_image_generation: 'auto' },
+    sendsEvents([
+      { type: 'image_generation.partial_succeeded', image_index: 0, url: 'https://x/1' },
+      { type: 'image_generation.completed' },
+    ]),
+    4_096 * PICTURE,
+  ],
   ['a picture of Ark', '/api/v3/images/generations', { prompt: 'a brook' }, says({ data: [image] }), 4_096 * PICTURE],
 ]
 

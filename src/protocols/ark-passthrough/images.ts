@@ -38,6 +38,7 @@ export const images: Protocol = {
       outputTokensMax: images * IMAGE_TOKENS_MAX,
       outputTokensGuess: images * IMAGE_TOKENS_GUESS,
       outputGuessKind: 'outputImage',
+      imageOrder: 'in_turn',
       searchesMax: hasTools ? SEARCHES_MAX : 0,
     }
   },
@@ -60,11 +61,13 @@ function countImages(json: Json): number {
 function readImages({ data, usage }: Json): AnswerReading | undefined {
   if (!Array.isArray(data)) return undefined
   const images = data.filter(isImage).length
-  return { outputBytes: images, usage: readImageUsage(usage, images) }
+  return { outputBytes: images, usage: readImageUsage(usage, images), uses: { images } }
 }
 
 function readImageFrame({ usage }: Json, type: string): FrameReading | undefined {
-  if (type === 'image_generation.partial_succeeded') return { kind: 'content', outputBytes: 1, finishes: 0 }
+  if (type === 'image_generation.partial_succeeded') {
+    return { kind: 'content', outputBytes: 1, finishes: 0, uses: { images: 1 } }
+  }
   if (type === 'image_generation.partial_failed') return { kind: 'content', outputBytes: 0, finishes: 0 }
   if (type !== 'image_generation.completed') return undefined
   return { kind: 'closing', outputBytes: 0, finishes: 1, usage: readImageUsage(usage, undefined) }

@@ -62,6 +62,11 @@ export interface Call {
   readonly outputTokensGuess?: number
   /** The kind of these tokens. Default: text. */
   readonly outputGuessKind?: 'outputImage' | 'outputAudio'
+  /**
+   * How the images of a call are made, if its answer shows each of them: one after another, so that only one can be
+   * unfinished when the call ends early, or all at once.
+   */
+  readonly imageOrder?: 'in_turn' | 'at_once'
   /** No field of the request can make the answer shorter. */
   readonly uncapped?: boolean
   /** The service tier, as the caller wrote it. */

@@ -46,6 +46,8 @@ function addImageUnits(call: Call, { images, frames, quality }: ImageOptions): C
     outputTokensMax: total * IMAGE_TOKENS_MAX,
     outputTokensGuess: total * tokensPerImage,
     outputGuessKind: 'outputImage',
+    // An image of several frames is one image of the answer, but each frame is billed.
+    ...(frames === 1 && { imageOrder: 'at_once' }),
   }
 }
 
@@ -104,7 +106,8 @@ export const imageEdits: Protocol = {
 function readImages({ data, usage }: Json): AnswerReading | undefined {
   if (!Array.isArray(data)) return undefined
   const count = data.filter(isImage).length
-  return { outputBytes: count, usage: readInputOutputUsage(usage, 'outputImage', { images: count }) }
+  const uses = { images: count }
+  return { outputBytes: count, usage: readInputOutputUsage(usage, 'outputImage', uses), uses }
 }
 
 /** The stream has no last event. Each image has a `completed` event of its own, with the usage of that image only. */
@@ -116,5 +119,6 @@ function readImageFrame({ usage }: Json, type: string, earlier?: Usage): FrameRe
     outputBytes: 1,
     finishes: 1,
     usage: addUsage(earlier, readInputOutputUsage(usage, 'outputImage')),
+    uses: { images: 1 },
   }
 }
