@@ -299,11 +299,13 @@ describe('a session ends', () => {
     const change = { currentPassword: goodPassword, password: 'quite another password' }
     const weak = { ...change, password: 'short' }
     expect((await person.ask('POST', 'web/me/password', weak)).error.code).toBe('password_weak')
-    expect((await person.ask('POST', 'web/me/password', change)).status).toBe(204)
+    const changed = await person.ask('POST', 'web/me/password', change)
+    expect(changed.status).toBe(200)
     expect(await isIn(otherSession)).toBe(false)
     expect((await refresh(otherSession.cookie)).status).toBe(401)
-    // The token has an older version; the cookie is still valid.
+    // The token before has an older version. The session goes on with the token of the answer, and with the cookie.
     expect(await isIn(person)).toBe(false)
+    expect(await isIn(personOf(harness, changed))).toBe(true)
     expect(await isIn(personOf(harness, await refresh(person.cookie)))).toBe(true)
     expect((await signIn(harness, { email: person.email, password: goodPassword })).status).toBe(401)
     expect((await signIn(harness, { email: person.email, password: 'quite another password' })).status).toBe(200)

@@ -2242,7 +2242,7 @@ export interface Operations {
   }
   'POST /api/web/me/password': {
     request: { readonly body: { readonly currentPassword: string; readonly password: string } }
-    answer: undefined
+    answer: SignedIn
   }
   'POST /api/web/me/second-factor': {
     request: { readonly body: { readonly currentPassword: string } }

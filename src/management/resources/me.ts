@@ -10,9 +10,9 @@ import { accountRoles, isAtLeast } from '../actor.ts'
 import type { ManagementParts } from '../management-parts.ts'
 import type { SignInService } from '../services/sign-in.ts'
 import type { WebEndpoint } from './endpoint.ts'
-import { endpoint, noContent, time, version } from './endpoint.ts'
+import { endpoint, time, version } from './endpoint.ts'
 import { requireDone, requireFound, resourceUnknown } from './list-queries.ts'
-import { accountRole, email, password, personName, siteRole } from './people-fields.ts'
+import { accountRole, email, password, personName, SignedIn, siteRole } from './people-fields.ts'
 import { language, zone } from './site-look.ts'
 
 const themes = ['system', 'light', 'dark'] as const
@@ -125,16 +125,18 @@ export function meEndpoints(parts: ManagementParts, signing: SignInService): rea
       method: 'POST',
       path: '/api/web/me/password',
       who: 'person',
-      summary: 'Choose a new password. All your other sessions end; this one stays valid.',
+      summary:
+        'Choose a new password. All your other sessions end. This one goes on with the access token of the answer: the ' +
+        'tokens before are no longer valid.',
       body: z.strictObject({ currentPassword: password, password }),
-      answer: noContent,
-      status: 204,
+      answer: SignedIn,
       async run({ actor, body, by, ...visit }) {
         const person = await signing.confirm(actor.personId, body.currentPassword, visit)
         const hash = await signing.hash(body.password, person.email)
         const input = { id: person.id, password: hash, sessionId: actor.sessionId, nowMs: dateMs() }
-        requireDone(await writer.run('setPassword', input, by), { unknown: resourceUnknown })
-        return {}
+        const result = requireDone(await writer.run('setPassword', input, by), { unknown: resourceUnknown })
+        const ver = 'ver' in result ? result.ver : person.ver
+        return { body: await signing.sessions.tokenFor({ personId: person.id, sessionId: actor.sessionId, ver }) }
       },
     }),
   ]

@@ -51,26 +51,39 @@ export function buildSessions(parts: ManagementParts) {
     return { 'set-cookie': `${COOKIE}=${value}; ${flags}` }
   }
 
-  /** Undefined: the person was removed meanwhile. */
-  async function begin({ personId, sessionId, ver }: SessionRef, refresh: string, visit: ClientInfo) {
+  /** A new access token of a session. Undefined: the person was removed meanwhile. */
+  async function signedIn({ personId, sessionId, ver }: SessionRef): Promise<SignedIn | undefined> {
     const person = await reader.people.byId(personId)
     if (person === undefined) return undefined
     const holder = { subject: actorSubject(personId), session: textId('ses', sessionId), version: ver }
     const lifeSeconds = bounds.tokenSecondsMax
     const accessToken = await mintToken(jwtSecret, { ...holder, nowMs: dateMs(), lifeSeconds })
     const { email, name, role } = person
-    const body: SignedIn = {
+    return {
       accessToken,
       expiresInSeconds: lifeSeconds,
       user: { id: textId('usr', personId), email, name, role },
     }
-    return { body, headers: cookieFor(refresh, bounds.sessionIdleMsMax / 1_000, visit) }
   }
+
+  async function begin(session: SessionRef, refresh: string, visit: ClientInfo) {
+    const body = await signedIn(session)
+    return body && { body, headers: cookieFor(refresh, bounds.sessionIdleMsMax / 1_000, visit) }
+  }
+
+  const removed = (): Refusal => new Refusal('session_over', 'gone meanwhile')
 
   return {
     async begun(session: SessionRef, refresh: string, visit: ClientInfo) {
       const answer = await begin(session, refresh, visit)
-      if (answer === undefined) throw new Refusal('session_over', 'gone meanwhile')
+      if (answer === undefined) throw removed()
+      return answer
+    },
+
+    /** A new access token for a session that goes on, after the version of the person has changed. */
+    async tokenFor(session: SessionRef): Promise<SignedIn> {
+      const answer = await signedIn(session)
+      if (answer === undefined) throw removed()
       return answer
     },
 

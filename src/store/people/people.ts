@@ -103,10 +103,10 @@ interface PersonOperations {
     }
     result: { done: 'set' | 'unknown' | 'email_taken' }
   }
-  /** Changes a password and ends all sessions of the person except `sessionId`. */
+  /** Changes a password and ends all sessions of the person except `sessionId`. `ver`: the new version of its tokens. */
   setPassword: {
     input: Timed & { readonly id: number; readonly password: string; readonly sessionId: number | null }
-    result: { done: 'set' | 'unknown' }
+    result: { done: 'set'; ver: number } | { done: 'unknown' }
   }
 }
 

@@ -140,7 +140,7 @@ const changeOperations: ChangeSteps = {
     if ((yield* updatePassword.run(id, password)) === 0) return { done: 'unknown' }
     yield* raiseTokenVersion(id)
     yield* endSessions(id, { why: 'password', nowMs, except: sessionId })
-    return { done: 'set' }
+    return { done: 'set', ver: Number((yield* findPerson(id))!.ver) }
   },
 }
 
