@@ -282,6 +282,21 @@ describe('members of an account', () => {
     ])
     expect((await developer.ask('DELETE', `${path}/${manager.id}`)).status).toBe(204)
   })
+
+  test('do not change their own role, also not managers and staff', async () => {
+    const manager = await addPerson(harness, owner.ask)
+    const account = await accountOf(manager)
+    const path = `web/accounts/${account}/members`
+    expect((await admin.ask('POST', path, { user: admin.id, role: 'manager' })).status).toBe(201)
+    const ofSite = await admin.ask('PATCH', `web/users/${admin.id}`, { role: 'member' })
+    expect(statusAndCode(ofSite)).toEqual([403, 'role_too_low'])
+    for (const { ask, id } of [manager, admin]) {
+      const answer = await ask('PATCH', `${path}/${id}`, { role: 'viewer' })
+      expect([answer.status, answer.error]).toEqual([ofSite.status, ofSite.error])
+    }
+    const roles = (await admin.ask('GET', path)).body.data as { role: string }[]
+    expect(roles.map(({ role }) => role)).toEqual(['manager', 'manager'])
+  })
 })
 
 describe('an invitation', () => {

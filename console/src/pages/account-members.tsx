@@ -109,7 +109,7 @@ export function Members({ account }: AccountProps) {
             <Menu
               label={row.name}
               items={[
-                canManage && { label: t('changeRole'), icon: 'account', run: () => setOpen(row) },
+                canManage && row.user !== me.id && { label: t('changeRole'), icon: 'account', run: () => setOpen(row) },
                 (canManage || row.user === me.id) && {
                   label: row.user === me.id ? t('leave') : t('removeMember'),
                   icon: 'close',

@@ -63,6 +63,7 @@ export const showInvitation = (row: InvitationView, nowMs: number) => ({
 })
 
 export const forbidden = (): Refusal => new Refusal('role_too_low', 'the role is above their own')
+export const own = (): Refusal => new Refusal('role_too_low', 'themselves', { hint: hintOf('not_to_yourself') })
 export const tooMany = (): Refusal => new Refusal('state_unfit', 'too many', { hint: hintOf('invitations_max') })
 
 const days = z

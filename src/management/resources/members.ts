@@ -9,7 +9,7 @@ import { accountRoles, actorIdOf, rankOf } from '../actor.ts'
 import type { ManagementParts } from '../management-parts.ts'
 import type { WebEndpoint } from './endpoint.ts'
 import { endpoint, idOf, listOf, listQuery, noContent, time, version } from './endpoint.ts'
-import { forbidden } from './invitations.ts'
+import { forbidden, own } from './invitations.ts'
 import { buildListQuery, listAnswer, requireDone, requireFound, resourceUnknown } from './list-queries.ts'
 import { accountRole } from './people-fields.ts'
 
@@ -72,14 +72,14 @@ export function memberEndpoints({ queryWorker, writer, dateMs }: ManagementParts
       method: 'PATCH',
       path: '/api/web/accounts/{account}/members/{user}',
       who: { account: 'manager' },
-      summary: 'Change the role of a member.',
+      summary: 'Change the role of a member. Nobody changes their own role.',
       params: one,
       body: z.strictObject({ role: accountRole }),
       answer: Member,
       async run({ params, body, actor, by }) {
         const changed = { accountId: params.account, personId: params.user, rank: rankOf(body.role) }
         const input = { actorId: actorIdOf(actor), ...changed, isNew: false, nowMs: dateMs() }
-        requireDone(await writer.run('setMember', input, by), { unknown: resourceUnknown, forbidden })
+        requireDone(await writer.run('setMember', input, by), { unknown: resourceUnknown, forbidden, own })
         return showOne(params.account, params.user)
       },
     }),

@@ -12,7 +12,7 @@ import { accountRoles, actorIdOf } from '../actor.ts'
 import type { ManagementParts } from '../management-parts.ts'
 import type { WebEndpoint } from './endpoint.ts'
 import { endpoint, idOf, listOf, listQuery, noContent, time, version } from './endpoint.ts'
-import { forbidden, Invited, showInvitation, tooMany } from './invitations.ts'
+import { forbidden, Invited, own, showInvitation, tooMany } from './invitations.ts'
 import { buildListQuery, listAnswer, requireDone, requireFound, resourceUnknown } from './list-queries.ts'
 import { accountRole, email, personName, siteRole } from './people-fields.ts'
 import { Session, SessionsEnded, sessionQuery, showSession } from './sessions.ts'
@@ -41,7 +41,6 @@ const show = ({ id, signedMs, createdMs, role, ...row }: PersonView) => ({
   created: timeText(createdMs),
 })
 
-const own = (): Refusal => new Refusal('role_too_low', 'themselves', { hint: hintOf('not_to_yourself') })
 const lastOwner = (): Refusal => new Refusal('last_owner', 'the only one')
 const taken = (): Refusal => new Refusal('name_taken', 'email', { param: 'email', hint: hintOf('email_taken') })
 const refusals = { unknown: resourceUnknown, forbidden, own, last_owner: lastOwner }

@@ -9,6 +9,7 @@ const deleteMember = query('DELETE FROM member WHERE account_id = ?1 AND person_
 export const memberOperations: Pick<OperationSteps, 'setMember' | 'removeMember'> = {
   *setMember({ actorId, accountId, personId, rank, isNew, nowMs }, context) {
     if (!(yield* seesAccount(actorId, accountId, context))) return { done: 'unknown' }
+    if (!isNew && actorId === personId) return { done: 'own' }
     const grant = { role: 'member', member: { accountId, rank } } as const
     if (!(yield* mayGrant(actorId, grant, context))) return { done: 'forbidden' }
     const presentRank = yield* rankOf(accountId, personId)

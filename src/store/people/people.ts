@@ -238,7 +238,7 @@ interface MemberOperations {
         readonly rank: number
         readonly isNew: boolean
       }
-    result: { done: 'set' | 'unknown' | 'exists' | 'forbidden' }
+    result: { done: 'set' | 'unknown' | 'exists' | 'own' | 'forbidden' }
   }
   removeMember: {
     input: ActorInput & { readonly accountId: number; readonly personId: number }
