@@ -7,7 +7,7 @@ import { startHarness } from '../support/gateway.ts'
 import type { ApiAnswer, Ask } from '../support/management.ts'
 import { askAs } from '../support/management.ts'
 import type { Person } from '../support/people.ts'
-import { addPerson, goodPassword, setUpOwner, signedIn, signIn } from '../support/people.ts'
+import { addPerson, goodPassword, personOf, setUpOwner, signedIn, signIn } from '../support/people.ts'
 
 const clock = { aheadMs: 0 }
 const world = { clock: { nowMs: () => performance.now() + clock.aheadMs, dateMs: () => Date.now() + clock.aheadMs } }
@@ -149,6 +149,32 @@ describe('a person', () => {
     const log = await owner.ask('GET', 'web/audit-log?limit=200')
     expect(log.text).not.toContain(member.email)
     expect((await addPerson(harness, owner.ask, { email: member.email })).id).not.toBe(member.id)
+  })
+
+  test('who is removed leaves no name behind, also not in the audit log', async () => {
+    const { token } = (await owner.ask('POST', 'web/invitations', { email: 'leaver@example.com' })).body
+    const joining = { token, name: 'Zebulon Quux', password: goodPassword }
+    const person = personOf(harness, await asAnonymous('POST', 'auth/invitation', joining))
+    const account = await accountOf(person)
+    await person.ask('PATCH', `web/accounts/${account}`, { name: 'Zebulon and others' })
+    const guest = await addPerson(harness, owner.ask, { members: [{ account, role: 'manager' }] })
+    const key = (await person.ask('POST', `web/accounts/${account}/playground-key`, {})).body.id
+    await person.ask('PATCH', 'web/me', { name: 'Zebulon II' })
+    const ofOther = await accountOf(await addPerson(harness, owner.ask))
+    const otherName = (await owner.ask('GET', `web/accounts/${ofOther}`)).body.name
+    // Also if the person has left the account before.
+    expect((await guest.ask('DELETE', `web/accounts/${account}/members/${person.id}`)).status).toBe(204)
+    expect((await owner.ask('DELETE', `web/users/${person.id}`)).status).toBe(204)
+    expect((await guest.ask('GET', `web/accounts/${account}`)).body.name).toBe(`account of ${person.id}`)
+    expect((await owner.ask('GET', `web/accounts/${ofOther}`)).body.name).toBe(otherName)
+    expect((await owner.ask('GET', `web/keys/${String(key)}`)).body.name).toBe(`playground of ${person.id}`)
+    const renamed = await owner.ask('GET', `web/audit-log?target=${account}&action=setAccount`)
+    expect(renamed.body.data).toMatchObject([{ actor: person.id, changes: { changed: ['name'] } }])
+    const lists = ['audit-log?raw=true', 'accounts', 'users', 'invitations', `accounts/${account}/members`]
+    for (const list of lists) {
+      const answer = await owner.ask('GET', `web/${list}${list.includes('?') ? '&' : '?'}limit=200`)
+      expect([list, answer.status, answer.text.includes('Zebulon')]).toEqual([list, 200, false])
+    }
   })
 
   test('is not changed by somebody who read another version', async () => {

@@ -36,7 +36,7 @@ async function call(key: unknown, more: object = {}): Promise<{ status: number; 
 test('is in records and in the audit log, and in no list', async () => {
   const { status, body } = await request(developer)
   expect([status, body.account, body.budget]).toEqual([200, account, '1'])
-  expect(body.name).toMatch(/^playground of Person \d+ \(usr_\w{11}\)$/)
+  expect(body.name).toBe(`playground of ${developer.id}`)
   expect(await call(body.key)).toEqual({ status: 200, code: undefined })
   await harness.idle()
   const records = await developer.ask('GET', `web/records?key=${String(body.id)}`)

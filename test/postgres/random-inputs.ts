@@ -72,7 +72,7 @@ export function randomOperations(seed: number, nowMs: () => number): () => Rando
     }),
     setPlaygroundKey: () => ({
       ...{ id: key(), accountId: account(), playgroundOf: pick('usr_a', 'usr_b'), digest: hex(32), pepper: 'p' },
-      ...{ suffix: 'abcd', name: name(), expiresMs: 5_000, budget: '1000', scope: scope() },
+      ...{ suffix: 'abcd', expiresMs: 5_000, budget: '1000', scope: scope() },
     }),
     setKey: () => ({
       id: key(),

@@ -6,7 +6,7 @@ import { Refusal } from '../../base/errors.ts'
 import { hintOf } from '../../base/hints.ts'
 import { textId } from '../../base/ids.ts'
 import { timeText } from '../../base/time.ts'
-import type { Actor } from '../actor.ts'
+import { playgroundKeyName } from '../../store/rules/key-operations.ts'
 import { subjectOf } from '../actor.ts'
 import type { ManagementParts } from '../management-parts.ts'
 import { createPlaygroundKey } from '../services/keys.ts'
@@ -59,27 +59,15 @@ export const playgroundEndpoints = (parts: ManagementParts): readonly WebEndpoin
     async run({ params: { account }, body, scope, actor, by }) {
       const budget = budgetOf(body.budget)
       const of = subjectOf(actor)
-      const name = await nameFor(parts, actor)
-      const { text, id, expiresMs, result } = await createPlaygroundKey(parts, {
-        ...{ accountId: account, scope, by, of, name },
-        budget: budget as `${bigint}`,
-      })
+      const wanted = { accountId: account, scope, by, of, budget: budget as `${bigint}` }
+      const { text, id, expiresMs, result } = await createPlaygroundKey(parts, wanted)
       requireDone(result, { account_unknown: resourceUnknown, too_many: tooMany, raced })
       return {
         body: {
-          ...{ id: textId('key', id), name, account: textId('acc', account), key: text },
+          ...{ id: textId('key', id), name: playgroundKeyName(of), account: textId('acc', account), key: text },
           ...{ expires: timeText(expiresMs), budget: body.budget },
         },
       }
     },
   }),
 ]
-
-/** Says whose it is in records and statements. Two people may have the same name. */
-async function nameFor({ reader }: ManagementParts, actor: Actor): Promise<string> {
-  const subject = subjectOf(actor)
-  const person = actor.token === undefined && actor.personId > 0 ? await reader.people.byId(actor.personId) : undefined
-  if (person === undefined) return `playground of ${subject}`
-  const [before, after] = ['playground of ', ` (${subject})`]
-  return `${before}${person.name.slice(0, bounds.keyNameCharsMax - before.length - after.length)}${after}`
-}

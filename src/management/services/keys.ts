@@ -80,7 +80,6 @@ export interface PlaygroundRequest {
   readonly by: AuditActor
   /** The actor whose playground it is, as in the audit log. */
   readonly of: string
-  readonly name: string
   readonly budget: MoneyText
 }
 
@@ -95,14 +94,14 @@ const PLAYGROUND_TRIES = 3
 /** An actor has one key for its playground in an account. Each request gives it a new text. */
 export async function createPlaygroundKey(
   parts: Parts & Pick<ManagementParts, 'queryWorker' | 'mintId'>,
-  { accountId, scope, by, of: playgroundOf, name, budget }: PlaygroundRequest,
+  { accountId, scope, by, of: playgroundOf, budget }: PlaygroundRequest,
 ): Promise<PlaygroundKey> {
   for (let tries = 1; ; tries++) {
     const { text, stored } = mint(parts)
     const id = (await parts.queryWorker.query('playgroundKey', { accountId, playgroundOf })) ?? parts.mintId()
     const nowMs = parts.dateMs()
     const expiresMs = nowMs + bounds.playgroundKeyMsMax
-    const key = { ...stored, id, accountId, playgroundOf, name, expiresMs, budget, scope }
+    const key = { ...stored, id, accountId, playgroundOf, expiresMs, budget, scope }
     const result: Done<'setPlaygroundKey'> = await writeKey(parts, parts.writer.run('setPlaygroundKey', key, by))
     if (result.done === 'set') parts.keyLifetime.expires(id, expiresMs)
     if (result.done !== 'raced' || tries === PLAYGROUND_TRIES) return { text, id, expiresMs, result }

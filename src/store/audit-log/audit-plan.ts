@@ -19,8 +19,18 @@ export interface AuditPlan<Name extends OperationName> {
   key?(input: OperationInput<Name>, result?: OperationResult<Name>): AuditKey | readonly AuditKey[]
   target(input: OperationInput<Name>, result: OperationResult<Name>): string
   account?(input: OperationInput<Name>): number | undefined
-  /** Further details that the row does not have. They must never be secret. */
-  details?(input: OperationInput<Name>, result: OperationResult<Name>): Readonly<Record<string, AuditDetail>>
+  /** Further details that the row does not have. They must never be secret. `after`: the row after the operation. */
+  details?(
+    input: OperationInput<Name>,
+    result: OperationResult<Name>,
+    after: SqlRow | undefined,
+  ): Readonly<Record<string, AuditDetail>>
 }
 
 export type AuditKey = string | number | Uint8Array
+
+/** Which fields an operation has changed, where their values must not be in the log. */
+export function changedFields(input: object, names: readonly string[]): { readonly changed?: readonly string[] } {
+  const changed = names.filter(name => (input as Record<string, unknown>)[name] !== undefined)
+  return changed.length === 0 ? {} : { changed }
+}

@@ -1,7 +1,8 @@
 // Runs audited operations: writes a row of the audit log in the same transaction, chained to the row before it, and
 // refuses a change to a row whose version is not the expected one.
 //
-// The logged columns are an allow-list: a digest, a password or encrypted content is never one of them.
+// The logged columns are an allow-list: a digest, a password, encrypted content or the name of a person is never one of
+// them.
 
 import { createHash } from 'node:crypto'
 import { assert } from '../../base/assert.ts'
@@ -108,7 +109,7 @@ export function* runAudited(
   const result = yield* operation(input, context)
   if (!plan.done.includes(result.done)) return result
   const after = yield* readRow(plan, input, result)
-  const details = plan.details?.(input, result) ?? {}
+  const details = plan.details?.(input, result, after) ?? {}
   yield* append({
     madeMs: context.nowMs(),
     actor: by.actor,

@@ -8,6 +8,7 @@ import type { SqlRow } from '../tables/columns.ts'
 import { auditList } from '../tables/columns.ts'
 import { serviceTokenColumns } from '../tables/service-tokens.ts'
 import type { AuditPlan } from './audit-plan.ts'
+import { changedFields } from './audit-plan.ts'
 
 const plan = <Name extends OperationName>(_name: Name, definition: AuditPlan<Name>): AuditPlan<Name> => definition
 
@@ -23,10 +24,6 @@ const TOKEN = query<SqlRow>(`SELECT ${auditList(serviceTokenColumns)} FROM servi
 const SITE = query<SqlRow>("SELECT value, version FROM setting WHERE name = 'site' AND ?1 = 0")
 
 const personText = (id: number): string => textId('usr', id)
-const changedFields = (input: object, names: readonly string[]): { readonly changed?: readonly string[] } => {
-  const changed = names.filter(name => (input as Record<string, unknown>)[name] !== undefined)
-  return changed.length === 0 ? {} : { changed }
-}
 
 const tokenRow = {
   row: TOKEN,

@@ -16,12 +16,19 @@ import {
   tierColumns,
 } from '../tables/rules.ts'
 import type { AuditDetail, AuditPlan } from './audit-plan.ts'
+import { changedFields } from './audit-plan.ts'
 import { peoplePlans } from './people-plans.ts'
 
 const plan = <Name extends OperationName>(_name: Name, definition: AuditPlan<Name>): AuditPlan<Name> => definition
 
 const KEY = query<SqlRow>(`SELECT ${auditList(keyColumns)} FROM api_key WHERE id = ?1`)
-const ACCOUNT = query<SqlRow>(`SELECT ${auditList(accountColumns)}, id AS account_id FROM account WHERE id = ?1`)
+const { name: _keyName, ...unnamedKeyColumns } = keyColumns
+/** Its name follows from its actor. Earlier versions have written the name of a person there. */
+const PLAYGROUND_KEY = query<SqlRow>(`SELECT ${auditList(unnamedKeyColumns)} FROM api_key WHERE id = ?1`)
+const { name: _accountName, ...unnamedAccountColumns } = accountColumns
+/** A personal account has the name of a person. */
+const ACCOUNT = query<SqlRow>(`SELECT CASE WHEN type = 'personal' THEN NULL ELSE name END AS name,
+  ${auditList(unnamedAccountColumns)}, id AS account_id FROM account WHERE id = ?1`)
 const BUDGET =
   query<SqlRow>(`SELECT ${auditList(budgetColumns)}, (SELECT account_id FROM api_key WHERE id = ?1 UNION ALL
   SELECT id FROM account WHERE id = ?1) AS account_id FROM budget WHERE scope_id = ?1 AND span = ?2`)
@@ -83,7 +90,7 @@ export const auditPlans = {
   }),
   setPlaygroundKey: plan('setPlaygroundKey', {
     done: ['set'],
-    row: KEY,
+    row: PLAYGROUND_KEY,
     key: ({ id }) => id,
     target: ({ id }) => textId('key', id),
     details: ({ budget }) => ({ budget }),
@@ -105,6 +112,7 @@ export const auditPlans = {
     row: ACCOUNT,
     key: ({ id }) => id,
     target: ({ id }) => textId('acc', id),
+    details: (input, _, after) => (after?.type === 'personal' ? changedFields(input, ['name']) : {}),
   }),
   setBudget: plan('setBudget', {
     done: ['set', 'removed'],

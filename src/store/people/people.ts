@@ -87,7 +87,7 @@ interface PersonOperations {
       }
     result: { done: 'set' | 'unknown' | 'forbidden' | 'own' | 'last_owner' | 'email_taken' }
   }
-  /** Removes the personal data of a person. The row stays without a name. */
+  /** Removes the personal data of a person. The row stays without a name, and so does the personal account. */
   removePerson: {
     input: Timed & ActorInput & { readonly id: number }
     result: { done: 'removed' | 'unknown' | 'forbidden' | 'own' | 'last_owner' }

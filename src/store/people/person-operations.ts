@@ -1,6 +1,7 @@
 // The operations on persons: set up the first owner, register, change or remove another person, change the own profile
 // and password.
 
+import { textId } from '../../base/ids.ts'
 import type { OperationContext } from '../engine/operation.ts'
 import type { OperationSteps } from '../engine/operations.ts'
 import type { Steps } from '../engine/steps.ts'
@@ -79,6 +80,14 @@ const removePersonalData = [
     OR email = (SELECT email FROM person WHERE id = ?1)`),
 ]
 
+// The account that was opened with the person has the name of the person. It is personal, it was created in the same
+// moment, and nobody else was its first member. The person may have left it.
+const renameOpened = query(
+  `UPDATE account SET name = ?2 WHERE type = 'personal' AND created_ms = (SELECT created_ms FROM person WHERE id = ?1)
+     AND NOT EXISTS (SELECT 1 FROM member m
+       WHERE m.account_id = account.id AND m.person_id <> ?1 AND m.added_ms = account.created_ms)`,
+)
+
 function* isTaken(email: string | undefined, id: number): Steps<boolean> {
   const other = email === undefined ? undefined : yield* findPersonByEmail(email)
   return other !== undefined && Number(other.id) !== id
@@ -127,6 +136,7 @@ const changeOperations: ChangeSteps = {
     if (yield* isLastOwner(row!)) return { done: 'last_owner' }
     yield* raiseTokenVersion(id)
     yield* endSessions(id, { why: 'removed', nowMs })
+    yield* renameOpened.run(id, `account of ${textId('usr', id)}`)
     for (const statement of removePersonalData) yield* statement.run(id)
     yield* anonymise.run(id, nowMs)
     return { done: 'removed' }

@@ -75,7 +75,6 @@ export interface KeyOperations {
       readonly digest: string
       readonly pepper: string
       readonly suffix: string
-      readonly name: string
       readonly expiresMs: number
       readonly budget: MoneyText
     }
@@ -114,6 +113,14 @@ const renewPlayground = query(
      old_digest = CASE WHEN CAST(?8 AS BIGINT) IS NULL THEN NULL ELSE digest END,
      old_pepper = CASE WHEN CAST(?8 AS BIGINT) IS NULL THEN NULL ELSE pepper END WHERE id = ?1`,
 )
+
+/** The name of a playground key has the id of its actor and no name of a person, which must not outlive the person. */
+export const playgroundKeyName = (playgroundOf: string): string => `playground of ${playgroundOf}`
+
+/** Revokes a key for good, with the text before its last rotation. */
+export function* revokeKeyRow(id: number, nowMs: number): Steps<void> {
+  yield* revoke.run(id, nowMs)
+}
 
 /** Whether another key of the account has this name. */
 function* hasName(accountId: number, name: string, exceptId: number): Steps<boolean> {
@@ -199,11 +206,12 @@ export const keyOperations: StepsOf<KeyOperations> = {
     if (row === undefined && (yield* countKeys.get(accountId, countMax))!.n >= countMax) return { done: 'too_many' }
     const tier = (yield* findAccountTier.get(accountId))?.tier ?? DEFAULT_TIER
     const bytes = Buffer.from(digest, 'hex')
+    const name = playgroundKeyName(key.playgroundOf)
     if (row === undefined) {
       // Like a key that a member has created, also if the actor is staff.
-      yield* insertKey({ ...key, tier, digest: bytes, createdMs: nowMs(), disabledMs: null, selfMade: true })
+      yield* insertKey({ ...key, name, tier, digest: bytes, createdMs: nowMs(), disabledMs: null, selfMade: true })
     } else {
-      const { pepper, suffix, name, expiresMs } = key
+      const { pepper, suffix, expiresMs } = key
       // The text before stays good as long as it was, for another window of the same person.
       const oldUntilMs = row.expires_ms > BigInt(Math.ceil(nowMs())) ? row.expires_ms : null
       yield* renewPlayground.run(id, bytes, pepper, suffix, name, tier, expiresMs, oldUntilMs)
@@ -213,7 +221,7 @@ export const keyOperations: StepsOf<KeyOperations> = {
   },
   *revokeKey(key, { nowMs }) {
     if ((yield* findInScope(key)) === undefined) return { done: 'unknown' }
-    yield* revoke.run(key.id, nowMs())
+    yield* revokeKeyRow(key.id, nowMs())
     return { done: 'revoked' }
   },
 }
