@@ -467,7 +467,12 @@ describe('an invitation', () => {
   test('does not work when its creator may not grant it any more', async () => {
     const second = await addPerson(harness, owner.ask, { role: 'admin' })
     const created = (await second.ask('POST', 'web/invitations', { email: 'late@example.com', role: 'admin' })).body
+    const member = await addPerson(harness, owner.ask)
+    const reset = (await second.ask('POST', `web/users/${member.id}/password-reset`)).body
+    expect([await look(created.token), await look(reset.token)]).toEqual([200, 200])
     await owner.ask('PATCH', `web/users/${second.id}`, { role: 'member' })
+    expect([await look(created.token), await look(reset.token)]).toEqual([400, 400])
+    expect([await stateOf(created.id), await stateOf(reset.id)]).toEqual(['invalid', 'invalid'])
     expect((await accept(created.token)).error.code).toBe('invitation_invalid')
     const manager = await addPerson(harness, owner.ask)
     const account = await accountOf(manager)
@@ -475,6 +480,76 @@ describe('an invitation', () => {
     const another = (await manager.ask('POST', 'web/invitations', invitation)).body
     await owner.ask('PATCH', `web/users/${manager.id}`, { disabled: true })
     expect((await accept(another.token)).error.code).toBe('invitation_invalid')
+  })
+
+  const stateOf = async (id: unknown): Promise<string | undefined> =>
+    ((await owner.ask('GET', 'web/invitations?limit=200')).body.data as { id: string; state: string }[]).find(
+      row => row.id === id,
+    )?.state
+  const look = async (token: unknown): Promise<number> =>
+    (await asAnonymous('POST', 'auth/invitation/look', { token })).status
+
+  test('ends older ones of the same address to the same account, or to the site', async () => {
+    const account = await accountOf(owner)
+    const other = (await owner.ask('POST', 'web/accounts', { name: 'Another team' })).body.id
+    const email = 'sent-again@example.com'
+    const invite = async (body: object): Promise<Record<string, unknown>> =>
+      (await owner.ask('POST', 'web/invitations', { email, ...body })).body
+    const toAccount = await invite({ account, accountRole: 'manager' })
+    const toOther = await invite({ account: other, accountRole: 'viewer' })
+    const toSite = await invite({ role: 'admin' })
+    const elsewhere = await invite({ email: 'sent-once@example.com', account, accountRole: 'viewer' })
+    const again = [await invite({ account, accountRole: 'viewer' }), await invite({})]
+    for (const { id, token } of [toAccount, toSite]) {
+      expect([await stateOf(id), await look(token)]).toEqual(['revoked', 400])
+      expect(statusAndCode(await accept(token))).toEqual([400, 'invitation_invalid'])
+    }
+    for (const { id, token } of [toOther, elsewhere, ...again]) {
+      expect([await stateOf(id), await look(token)]).toEqual(['open', 200])
+    }
+    const [row] = (await owner.ask('GET', `web/audit-log?target=${String(again[0]!.id)}`)).body.data as object[]
+    expect(row).toMatchObject({ action: 'invite', changes: { endedInvitations: 1 } })
+  })
+
+  const losses: readonly (readonly [how: string, lose: (path: string, person: Person) => Promise<ApiAnswer>])[] = [
+    ['by being removed', (path, { id }) => admin.ask('DELETE', `${path}/${id}`)],
+    ['by leaving', (path, { id, ask }) => ask('DELETE', `${path}/${id}`)],
+    ['by a lower one', (path, { id }) => admin.ask('PATCH', `${path}/${id}`, { role: 'viewer' })],
+  ]
+  test.each(losses)('does not give back a role that was lost %s', async (_, lose) => {
+    const account = (await owner.ask('POST', 'web/accounts', { name: 'A team' })).body.id as string
+    const manager = await addPerson(harness, owner.ask, { members: [{ account, role: 'manager' }] })
+    const guest = await addPerson(harness, owner.ask, { members: [{ account, role: 'developer' }] })
+    const invitation = { email: guest.email, account, accountRole: 'manager' }
+    const { id, token } = (await manager.ask('POST', 'web/invitations', invitation)).body
+    const elsewhere = { ...invitation, account: await accountOf(owner) }
+    const other = (await owner.ask('POST', 'web/invitations', elsewhere)).body
+    expect((await lose(`web/accounts/${account}/members`, guest)).status).toBeLessThan(300)
+    expect([await stateOf(id), await look(token)]).toEqual(['revoked', 400])
+    const accepted = await guest.ask('POST', 'web/invitations/accept', { token })
+    expect(statusAndCode(accepted)).toEqual([400, 'invitation_invalid'])
+    const members = (await manager.ask('GET', `web/accounts/${account}/members`)).body.data as { role: string }[]
+    expect(members.filter(({ role }) => role === 'manager')).toHaveLength(1)
+    expect((await guest.ask('POST', 'web/invitations/accept', { token: other.token })).status).toBe(204)
+  })
+
+  test('stays open when the role of the person becomes higher', async () => {
+    const account = (await owner.ask('POST', 'web/accounts', { name: 'A team' })).body.id as string
+    const guest = await addPerson(harness, owner.ask, { members: [{ account, role: 'viewer' }] })
+    const invitation = { email: guest.email, account, accountRole: 'manager' }
+    const { token } = (await owner.ask('POST', 'web/invitations', invitation)).body
+    await owner.ask('PATCH', `web/accounts/${account}/members/${guest.id}`, { role: 'developer' })
+    expect((await guest.ask('POST', 'web/invitations/accept', { token })).status).toBe(204)
+  })
+
+  test('of a person who was removed lets nobody in', async () => {
+    const account = (await owner.ask('POST', 'web/accounts', { name: 'A team' })).body.id as string
+    const guest = await addPerson(harness, owner.ask)
+    const invitation = { email: guest.email, account, accountRole: 'manager' }
+    const { token } = (await owner.ask('POST', 'web/invitations', invitation)).body
+    expect((await owner.ask('DELETE', `web/users/${guest.id}`)).status).toBe(204)
+    expect([await look(token), statusAndCode(await accept(token))]).toEqual([400, [400, 'invitation_invalid']])
+    expect((await owner.ask('GET', `web/accounts/${account}/members`)).body.data).toEqual([])
   })
 
   test('for an existing person can be accepted by that person alone', async () => {
@@ -503,6 +578,24 @@ describe('an invitation', () => {
     expect(statusAndCode(await manager.ask('POST', 'web/invitations', invitation))).toEqual([403, 'role_too_low'])
     await owner.ask('PATCH', 'web/settings', { invitations: null })
     expect((await manager.ask('POST', 'web/invitations', invitation)).status).toBe(201)
+  })
+
+  test('that a manager has made before is not valid while the site restricts them to admins', async () => {
+    const manager = await addPerson(harness, owner.ask)
+    const to = { account: await accountOf(manager), accountRole: 'viewer' }
+    const made = (await manager.ask('POST', 'web/invitations', { email: 'before-it@example.com', ...to })).body
+    const byAdmin = (await admin.ask('POST', 'web/invitations', { email: 'by-admin@example.com', ...to })).body
+    expect([await stateOf(made.id), await look(made.token)]).toEqual(['open', 200])
+    await owner.ask('PATCH', 'web/settings', { invitations: 'admins' })
+    expect([await stateOf(made.id), await look(made.token)]).toEqual(['invalid', 400])
+    expect(statusAndCode(await accept(made.token))).toEqual([400, 'invitation_invalid'])
+    expect([await stateOf(byAdmin.id), await look(byAdmin.token)]).toEqual(['open', 200])
+    expect((await accept(byAdmin.token)).status).toBe(201)
+    await owner.ask('PATCH', 'web/settings', { invitations: 'managers' })
+    expect([await stateOf(made.id), await look(made.token)]).toEqual(['open', 200])
+    expect((await accept(made.token)).status).toBe(201)
+    expect(await stateOf(made.id)).toBe('accepted')
+    await owner.ask('PATCH', 'web/settings', { invitations: null })
   })
 })
 

@@ -1,9 +1,15 @@
-// Keys of playgrounds: they end soon, have a budget, are in no list, and can do no more than a key of the same member.
+// Keys of playgrounds: they end soon and with the rights of their actor, have a budget, are in no list, and can do no more
+// than a key of the same member.
 
 import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { streamHead } from '../../tools/fake-upstream/answers.ts'
+import { chunk, gate, script } from '../../tools/fake-upstream/script.ts'
+import { openCall } from '../forwarding/caller.ts'
+import { piece, role } from '../forwarding/wire.ts'
 import type { Harness } from '../support/gateway.ts'
 import { chat, hello, startHarness } from '../support/gateway.ts'
-import type { ApiAnswer } from '../support/management.ts'
+import type { ApiAnswer, Ask } from '../support/management.ts'
+import { askAs } from '../support/management.ts'
 import type { Person } from '../support/people.ts'
 import { addPerson, setUpOwner, signedIn } from '../support/people.ts'
 
@@ -86,6 +92,69 @@ test('its budget is for one text: the next request grants it again', async () =>
   expect([cap, spent! > 0]).toEqual([1, true])
   await request(person, { budget: '2' })
   expect(await capAndSpent()).toEqual([2 + spent!, spent!])
+})
+
+interface Loss {
+  readonly how: string
+  /** `member`: a developer of the account. `admin`: not a member. `token`: a service token of a developer. */
+  readonly of: 'member' | 'admin' | 'token'
+  lose(actor: { readonly id: string; readonly ask: Ask }): Promise<ApiAnswer>
+}
+
+const losses: readonly Loss[] = [
+  { how: 'is removed from the account', of: 'member', lose: ({ id }) => owner.ask('DELETE', memberPath(id)) },
+  { how: 'leaves the account', of: 'member', lose: ({ id, ask }) => ask('DELETE', memberPath(id)) },
+  { how: 'becomes a viewer', of: 'member', lose: ({ id }) => owner.ask('PATCH', memberPath(id), { role: 'viewer' }) },
+  { how: 'is disabled', of: 'member', lose: ({ id }) => owner.ask('PATCH', `web/users/${id}`, { disabled: true }) },
+  { how: 'is removed', of: 'member', lose: ({ id }) => owner.ask('DELETE', `web/users/${id}`) },
+  {
+    how: 'is no admin any more',
+    of: 'admin',
+    lose: ({ id }) => owner.ask('PATCH', `web/users/${id}`, { role: 'support' }),
+  },
+  { how: 'is revoked', of: 'token', lose: ({ id }) => owner.ask('DELETE', `web/service-tokens/${id}`) },
+]
+const memberPath = (id: string): string => `web/accounts/${account}/members/${id}`
+
+async function actorOf(of: Loss['of']): Promise<{ readonly id: string; readonly ask: Ask }> {
+  if (of === 'admin') return addPerson(harness, owner.ask, { role: 'admin' })
+  if (of === 'member') return addPerson(harness, owner.ask, { members: [{ account, role: 'developer' }] })
+  const wanted = { name: 'of a developer', account, accountRole: 'developer' }
+  const { id, token } = (await owner.ask('POST', 'web/service-tokens', wanted)).body
+  return { id: String(id), ask: askAs(harness, String(token)) }
+}
+
+test.each(losses)('ends with its calls when its actor, of the kind $of, $how', async ({ of, lose }) => {
+  const actor = await actorOf(of)
+  const made = async (): Promise<Record<string, unknown>> =>
+    (await actor.ask('POST', `web/accounts/${account}/playground-key`, {})).body
+  const keys = [await made(), await made()]
+  for (const { key } of keys) expect(await call(key)).toMatchObject({ status: 200 })
+  harness.upstream.plan(script(streamHead, chunk(role() + piece('four')), gate(new Promise<void>(() => {}))))
+  const running = openCall(harness, String(keys[1]!.key), { stream: true })
+  await running.until(({ text }) => text.includes('four'), 'content has arrived')
+  const ofDeveloper = (await request(developer)).body
+  expect((await lose(actor)).status).toBeLessThan(300)
+  await running.whole()
+  expect(running.text).toContain('invalid_api_key')
+  for (const { key } of keys) expect(await call(key)).toEqual({ status: 401, code: 'invalid_api_key' })
+  expect(await call(ofDeveloper.key)).toMatchObject({ status: 200 })
+  const [row] = (await owner.ask('GET', 'web/audit-log?limit=1')).body.data as object[]
+  expect(row).toMatchObject({ changes: { revokedKeys: keys[0]!.id } })
+})
+
+test('stays when its actor keeps the right: as a manager, as a developer of another account, by another name', async () => {
+  const other = String((await owner.ask('POST', 'web/accounts', { name: 'other', kind: 'postpaid' })).body.id)
+  const members = [account, other].map(one => ({ account: one, role: 'developer' as const }))
+  const person = await addPerson(harness, owner.ask, { members })
+  const ofOther = (await person.ask('POST', `web/accounts/${other}/playground-key`, {})).body
+  const { key } = (await request(person)).body
+  await owner.ask('PATCH', memberPath(person.id), { role: 'manager' })
+  await owner.ask('PATCH', memberPath(person.id), { role: 'developer' })
+  await owner.ask('PATCH', `web/users/${person.id}`, { name: 'Somebody else' })
+  expect(await call(key)).toMatchObject({ status: 200 })
+  await owner.ask('DELETE', memberPath(person.id))
+  expect([await call(key), await call(ofOther.key)]).toMatchObject([{ status: 401 }, { status: 200 }])
 })
 
 test.each(['0', '10.000000001', '-1', 'x', '1e1', ''])('a budget of "%s" is refused', async budget => {

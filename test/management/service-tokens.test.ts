@@ -454,7 +454,13 @@ describe('the author', () => {
     await owner.ask('DELETE', `web/service-tokens/${token.id}`)
     await owner.ask('DELETE', `web/service-tokens/${admin.id}`)
     expect(toSite.status).toBe(201)
-    for (const invited of [second, toSite]) expect(codeOf(await accept(invited))).toEqual([400, 'invitation_invalid'])
+    const states = (await owner.ask('GET', 'web/invitations')).body.data as { id: string; state: string }[]
+    for (const invited of [second, toSite]) {
+      expect(states.find(({ id }) => id === invited.body.id)?.state).toBe('invalid')
+      const looked = askAs(harness, undefined)('POST', 'auth/invitation/look', { token: invited.body.token })
+      expect(codeOf(await looked)).toEqual([400, 'invitation_invalid'])
+      expect(codeOf(await accept(invited))).toEqual([400, 'invitation_invalid'])
+    }
   })
 })
 

@@ -232,7 +232,7 @@ export function randomOperations(seed: number, nowMs: () => number): () => Rando
       ...{ accountId: account(), day: below(5), transfers: 1 + below(3), balance: String(below(100)) },
       ...{ lastKind: 'gift', lastRef: below(9), hash: hex(32), previous: hex(32) },
     }),
-    removeMember: () => ({ actorId: actorId(), accountId: account(), personId: person() }),
+    removeMember: () => ({ actorId: actorId(), accountId: account(), personId: person(), nowMs: nowMs() }),
     createServiceToken: () => ({
       ...{
         actorId: actorId(),

@@ -9,7 +9,7 @@ import { chat, hello, startHarness } from '../support/gateway.ts'
 import type { ApiAnswer } from '../support/management.ts'
 import { askAs } from '../support/management.ts'
 import type { Person } from '../support/people.ts'
-import { setUpOwner } from '../support/people.ts'
+import { addPerson, setUpOwner } from '../support/people.ts'
 import type { TestPostgres } from '../support/postgres.ts'
 import { hasPostgres, startPostgres, tellMissingPostgres } from '../support/postgres.ts'
 
@@ -54,6 +54,21 @@ describe.if(hasPostgres)('with two gateways', () => {
     expect(answers.map(({ status }) => status).sort()).toEqual([200, 404, 404, 404])
     const texts = await Promise.all(answers.map(answer => answer.text()))
     expect(texts.filter(text => text.includes('"openai/gpt-4o-mini"'))).toHaveLength(1)
+  })
+
+  test('a playground key ends at both with the role of its person', async () => {
+    const account = String((await owner.ask('POST', 'web/accounts', { name: 'team', kind: 'postpaid' })).body.id)
+    const person = await addPerson(gateways[0], owner.ask, { members: [{ account, role: 'developer' }] })
+    const made = await person.ask('POST', `web/accounts/${account}/playground-key`, {})
+    const statusAt = async (gateway: Harness): Promise<number> => {
+      const body = { model: 'openai/gpt-4o-mini', messages: hello }
+      const response = await chat(gateway, String(made.body.key), body)
+      await response.text()
+      return response.status
+    }
+    expect([await statusAt(gateways[0]), await statusAt(gateways[1])]).toEqual([200, 200])
+    expect((await owner.ask('DELETE', `web/accounts/${account}/members/${person.id}`)).status).toBe(204)
+    expect([await statusAt(gateways[0]), await statusAt(gateways[1])]).toEqual([401, 401])
   })
 
   test('each shows both, and which of them has answered', async () => {

@@ -913,7 +913,7 @@ export type Invitation = {
   readonly account: string | null
   readonly accountRole: 'viewer' | 'developer' | 'manager' | null
   readonly by: string | null
-  readonly state: 'open' | 'accepted' | 'revoked' | 'expired'
+  readonly state: 'open' | 'accepted' | 'revoked' | 'expired' | 'invalid'
   readonly made: string
   readonly expires: string
   readonly version: number
@@ -937,7 +937,7 @@ export type Invited = {
   readonly account: string | null
   readonly accountRole: 'viewer' | 'developer' | 'manager' | null
   readonly by: string | null
-  readonly state: 'open' | 'accepted' | 'revoked' | 'expired'
+  readonly state: 'open' | 'accepted' | 'revoked' | 'expired' | 'invalid'
   readonly made: string
   readonly expires: string
   readonly version: number

@@ -123,6 +123,7 @@ const tones: Readonly<Record<Invitation['state'], Tone>> = {
   accepted: 'ok',
   revoked: 'muted',
   expired: 'muted',
+  invalid: 'muted',
 }
 
 export function AccountInvitations({ account }: { readonly account: string }) {
@@ -217,7 +218,7 @@ function InvitationTable({ list, isOfAccount = false }: InvitationTableProps) {
           <Menu
             label={row.email}
             items={[
-              row.state === 'open' &&
+              (row.state === 'open' || row.state === 'invalid') &&
                 may('DELETE /api/web/invitations/{invitation}') && {
                   label: t('revoke'),
                   icon: 'close',

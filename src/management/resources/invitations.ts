@@ -9,8 +9,7 @@ import { textId } from '../../base/ids.ts'
 import { DAY_MS, timeText } from '../../base/time.ts'
 import { digestOpaqueToken, mintOpaqueToken } from '../../identity/opaque-token.ts'
 import type { InvitationView } from '../../store/queries/people.ts'
-import type { Actor } from '../actor.ts'
-import { accountRoles, actorIdOf, isAtLeast, rankOf } from '../actor.ts'
+import { accountRoles, actorIdOf, rankOf } from '../actor.ts'
 import type { ManagementParts } from '../management-parts.ts'
 import { must } from '../web/issue-text.ts'
 import type { WebEndpoint } from './endpoint.ts'
@@ -20,7 +19,9 @@ import { accountRole, email, siteRole, token } from './people-fields.ts'
 
 const DAYS = 7
 
-const state = z.enum(['open', 'accepted', 'revoked', 'expired'])
+const state = z
+  .enum(['open', 'accepted', 'revoked', 'expired', 'invalid'])
+  .meta({ description: 'invalid: it is open, but its author no longer has the right to what it offers' })
 
 const Invitation = z
   .object({
@@ -42,17 +43,18 @@ export const Invited = Invitation.extend({
   token: z.string().meta({ description: 'Shown once. Everybody who has it can join.' }),
 }).meta({ id: 'Invited' })
 
-function stateOf({ acceptedMs, revokedMs, expiresMs }: InvitationView, nowMs: number): z.infer<typeof state> {
+function stateOf({ acceptedMs, revokedMs, expiresMs, isValid }: InvitationView, nowMs: number): z.infer<typeof state> {
   if (acceptedMs !== null) return 'accepted'
   if (revokedMs !== null) return 'revoked'
-  return expiresMs <= nowMs ? 'expired' : 'open'
+  if (expiresMs <= nowMs) return 'expired'
+  return isValid ? 'open' : 'invalid'
 }
 
 export const showInvitation = (row: InvitationView, nowMs: number) => ({
   id: textId('inv', row.id),
-  kind: row.kind as 'join' | 'password',
+  kind: row.kind,
   email: row.email,
-  role: row.role as z.infer<typeof siteRole>,
+  role: row.role,
   account: row.accountId === null ? null : textId('acc', row.accountId),
   accountRole: row.rank === null ? null : accountRoles[row.rank - 1]!,
   by: row.byId === null ? null : textId(row.isByToken ? 'tok' : 'usr', row.byId),
@@ -87,8 +89,7 @@ const NewInvitation = z
   })
 
 export function invitationEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
-  const { queryWorker, writer, mintId, dateMs, site } = parts
-  const mayInvite = ({ role }: Actor): boolean => isAtLeast(role, 'admin') || site.current.invitations === 'managers'
+  const { queryWorker, writer, mintId, dateMs } = parts
   return [
     endpoint({
       method: 'GET',
@@ -102,7 +103,9 @@ export function invitationEndpoints(parts: ManagementParts): readonly WebEndpoin
       answer: listOf(Invitation),
       async run({ query, scope }) {
         const ask = buildListQuery(query, scope, '-made')
-        return listAnswer(await queryWorker.query('invitations', ask), ask, row => showInvitation(row, dateMs()))
+        const nowMs = dateMs()
+        const page = await queryWorker.query('invitations', { ...ask, nowMs })
+        return listAnswer(page, ask, row => showInvitation(row, nowMs))
       },
     }),
     endpoint({
@@ -114,16 +117,16 @@ export function invitationEndpoints(parts: ManagementParts): readonly WebEndpoin
       answer: Invited,
       status: 201,
       async run({ body, actor, by }) {
-        if (!mayInvite(actor)) throw forbidden()
         const [id, secret] = [mintId(), mintOpaqueToken()]
         const { account: accountId, accountRole: role } = body
         const member = accountId === undefined ? null : { accountId, rank: rankOf(role!) }
         const invitation = { id, digest: digestOpaqueToken(secret), email: body.email, role: body.role, member }
-        const times = { nowMs: dateMs(), expiresMs: dateMs() + body.days * DAY_MS }
+        const nowMs = dateMs()
+        const times = { nowMs, expiresMs: nowMs + body.days * DAY_MS }
         const result = await writer.run('invite', { actorId: actorIdOf(actor), ...invitation, ...times }, by)
         requireDone(result, { forbidden, too_many: tooMany, account_unknown: resourceUnknown })
-        const row = requireFound(await queryWorker.query('invitation', { id }))
-        return { body: { ...showInvitation(row, dateMs()), token: secret }, version: row.version }
+        const row = requireFound(await queryWorker.query('invitation', { id, nowMs }))
+        return { body: { ...showInvitation(row, nowMs), token: secret }, version: row.version }
       },
     }),
     ...acceptAndRevokeEndpoints(parts),

@@ -7,6 +7,7 @@ import { timeText } from '../../base/time.ts'
 import type { MemberView } from '../../store/queries/people.ts'
 import { accountRoles, actorIdOf, rankOf } from '../actor.ts'
 import type { ManagementParts } from '../management-parts.ts'
+import { writeRights } from '../services/keys.ts'
 import type { WebEndpoint } from './endpoint.ts'
 import { endpoint, idOf, listOf, listQuery, noContent, time, version } from './endpoint.ts'
 import { forbidden, own } from './invitations.ts'
@@ -29,7 +30,8 @@ const show = (row: MemberView) => ({
   version: row.version,
 })
 
-export function memberEndpoints({ queryWorker, writer, dateMs }: ManagementParts): readonly WebEndpoint[] {
+export function memberEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
+  const { queryWorker, writer, dateMs } = parts
   async function showOne(accountId: number, personId: number) {
     const ask = { scope: null, filters: { account: accountId, person: personId }, limit: 1 }
     const { rows } = await queryWorker.query('members', { ...ask, sort: 'added', descending: false })
@@ -79,7 +81,8 @@ export function memberEndpoints({ queryWorker, writer, dateMs }: ManagementParts
       async run({ params, body, actor, by }) {
         const changed = { accountId: params.account, personId: params.user, rank: rankOf(body.role) }
         const input = { actorId: actorIdOf(actor), ...changed, isNew: false, nowMs: dateMs() }
-        requireDone(await writer.run('setMember', input, by), { unknown: resourceUnknown, forbidden, own })
+        const result = await writeRights(parts, writer.run('setMember', input, by))
+        requireDone(result, { unknown: resourceUnknown, forbidden, own })
         return showOne(params.account, params.user)
       },
     }),
@@ -92,8 +95,10 @@ export function memberEndpoints({ queryWorker, writer, dateMs }: ManagementParts
       answer: noContent,
       status: 204,
       async run({ params, actor, by }) {
-        const input = { actorId: actorIdOf(actor), accountId: params.account, personId: params.user }
-        requireDone(await writer.run('removeMember', input, by), { unknown: resourceUnknown, forbidden })
+        const removed = { accountId: params.account, personId: params.user }
+        const input = { actorId: actorIdOf(actor), ...removed, nowMs: dateMs() }
+        const result = await writeRights(parts, writer.run('removeMember', input, by))
+        requireDone(result, { unknown: resourceUnknown, forbidden })
         return {}
       },
     }),

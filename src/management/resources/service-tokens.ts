@@ -14,6 +14,7 @@ import type { ServiceTokenView } from '../../store/queries/service-tokens.ts'
 import { accountRoles, actorIdOf, rankOf, siteRoles } from '../actor.ts'
 import type { ManagementParts } from '../management-parts.ts'
 import { stateFilters, stateOf } from '../services/key-state.ts'
+import { writeRights } from '../services/keys.ts'
 import { must } from '../web/issue-text.ts'
 import type { WebEndpoint } from './endpoint.ts'
 import { endpoint, idOf, listOf, listQuery, noContent, time, version } from './endpoint.ts'
@@ -146,7 +147,8 @@ export function serviceTokenEndpoints(parts: ManagementParts): readonly WebEndpo
 
 type ShowOne = (id: number, scope: null) => Promise<{ body: z.input<typeof ServiceToken>; version: number }>
 
-function writeEndpoints({ writer, mintId, dateMs }: ManagementParts, showOne: ShowOne): readonly WebEndpoint[] {
+function writeEndpoints(parts: ManagementParts, showOne: ShowOne): readonly WebEndpoint[] {
+  const { writer, mintId, dateMs } = parts
   const overlapSeconds = z
     .number()
     .int()
@@ -220,7 +222,8 @@ function writeEndpoints({ writer, mintId, dateMs }: ManagementParts, showOne: Sh
       status: 204,
       async run({ params: { token: id }, actor, scope, by }) {
         const input = { actorId: actorIdOf(actor), scope, id }
-        requireDone(await writer.run('revokeServiceToken', input, by), { unknown: resourceUnknown, forbidden })
+        const result = await writeRights(parts, writer.run('revokeServiceToken', input, by))
+        requireDone(result, { unknown: resourceUnknown, forbidden })
         return {}
       },
     }),

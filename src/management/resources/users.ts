@@ -10,6 +10,7 @@ import type { PersonView } from '../../store/queries/people.ts'
 import type { Actor } from '../actor.ts'
 import { accountRoles, actorIdOf } from '../actor.ts'
 import type { ManagementParts } from '../management-parts.ts'
+import { writeRights } from '../services/keys.ts'
 import type { WebEndpoint } from './endpoint.ts'
 import { endpoint, idOf, listOf, listQuery, noContent, time, version } from './endpoint.ts'
 import { forbidden, Invited, own, showInvitation, tooMany } from './invitations.ts'
@@ -193,7 +194,8 @@ function writeEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
       answer: User,
       async run({ params: { user }, body, actor, by }) {
         const input = { actorId: actorIdOf(actor), id: user, ...body, nowMs: dateMs() }
-        requireDone(await writer.run('setPerson', input, by), { ...refusals, email_taken: taken })
+        const result = await writeRights(parts, writer.run('setPerson', input, by))
+        requireDone(result, { ...refusals, email_taken: taken })
         return showUser(parts, user)
       },
     }),
@@ -206,10 +208,8 @@ function writeEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
       answer: noContent,
       status: 204,
       async run({ params: { user }, actor, by }) {
-        requireDone(
-          await writer.run('removePerson', { actorId: actorIdOf(actor), id: user, nowMs: dateMs() }, by),
-          refusals,
-        )
+        const input = { actorId: actorIdOf(actor), id: user, nowMs: dateMs() }
+        requireDone(await writeRights(parts, writer.run('removePerson', input, by)), refusals)
         return {}
       },
     }),
@@ -226,7 +226,7 @@ function writeEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
         const reset = { id, digest: digestOpaqueToken(secret), personId: user, expiresMs: nowMs + DAY_MS, nowMs }
         const result = await writer.run('inviteToReset', { actorId: actorIdOf(actor), ...reset }, by)
         requireDone(result, { ...refusals, too_many: tooMany })
-        const row = requireFound(await queryWorker.query('invitation', { id }))
+        const row = requireFound(await queryWorker.query('invitation', { id, nowMs }))
         return { body: { ...showInvitation(row, nowMs), token: secret }, version: row.version }
       },
     }),

@@ -5,6 +5,7 @@ import type { KeyText } from '../../identity/key-format.ts'
 import { digestKey, keySuffix, mintKey } from '../../identity/key-format.ts'
 import type { AuditActor, ExpectedVersion, StaleVersion } from '../../store/audit-log/audited-operations.ts'
 import type { MoneyText } from '../../store/ledger/money-text.ts'
+import type { RevokedKeys } from '../../store/people/people.ts'
 import type { Scope } from '../../store/queries/paging.ts'
 import type { KeyChange, KeyInsert, KeyOperations } from '../../store/rules/key-operations.ts'
 import type { ManagementParts } from '../management-parts.ts'
@@ -114,8 +115,18 @@ export async function revokeKey(parts: Parts, { id, scope, by }: KeyRequest): Pr
   return result
 }
 
+/** A write that may take rights from somebody. Makes this gateway forget the playground keys that it has revoked. */
+export async function writeRights<T extends { readonly done: string }>(
+  parts: Pick<Parts, 'onKeyChanged' | 'keyLifetime'>,
+  write: Promise<T>,
+): Promise<T> {
+  const result: T & Partial<RevokedKeys> = await writeKey(parts, write)
+  for (const id of result.revokedKeys ?? []) parts.keyLifetime.end(id)
+  return result
+}
+
 /** Drops cached keys after a write, also after a failed one, because it may have been written. */
-async function writeKey<T>({ onKeyChanged }: Parts, write: Promise<T>): Promise<T> {
+async function writeKey<T>({ onKeyChanged }: Pick<Parts, 'onKeyChanged'>, write: Promise<T>): Promise<T> {
   try {
     return await write
   } finally {

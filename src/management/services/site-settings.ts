@@ -1,6 +1,8 @@
 // The current settings of the site: the values that the owner has set, and defaults for the others.
 
 import type { Reader } from '../../store/engine/reader.ts'
+import type { Inviters } from '../../store/people/invitation-rows.ts'
+import { INVITERS_DEFAULT, SITE_SETTING } from '../../store/people/invitation-rows.ts'
 import { DEFAULT_TIER } from '../../store/rules/tier-operations.ts'
 import { buildWriteQueue } from './write-queue.ts'
 
@@ -14,7 +16,7 @@ export interface SiteSettingValues {
   /** Domains of email addresses that may register; empty: all domains. */
   readonly allowedDomains: readonly string[]
   /** Who may invite people: admins and owners, or also managers of accounts. */
-  readonly invitations: 'admins' | 'managers'
+  readonly invitations: Inviters
   /** The tier of keys in the personal account of a new person. */
   readonly defaultTier: string
   /** Credit for each person who registers. */
@@ -66,7 +68,7 @@ export const siteDefaults: SiteDefaults = {
   notice: '',
   registration: 'off',
   allowedDomains: [],
-  invitations: 'managers',
+  invitations: INVITERS_DEFAULT,
   defaultTier: DEFAULT_TIER,
   startingCredit: '0',
   retentionDays: 0,
@@ -77,8 +79,6 @@ export const siteDefaults: SiteDefaults = {
   defaultLanguage: null,
   reportingZone: null,
 }
-
-const ROW = 'site'
 
 export class SiteSettings {
   readonly #reader: Pick<Reader, 'setting'>
@@ -105,7 +105,7 @@ export class SiteSettings {
   /** Reads the settings again after a change has been written. An older reading never replaces a newer one. */
   renew(): Promise<void> {
     return this.#inTurn(async () => {
-      const stored = JSON.parse((await this.#reader.setting(ROW)) ?? '{}') as Partial<SiteSettingValues>
+      const stored = JSON.parse((await this.#reader.setting(SITE_SETTING)) ?? '{}') as Partial<SiteSettingValues>
       this.#current = { ...this.#defaults, ...stored }
     })
   }

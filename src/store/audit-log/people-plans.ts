@@ -4,10 +4,11 @@
 import { textId } from '../../base/ids.ts'
 import type { OperationName } from '../engine/operations.ts'
 import { query } from '../engine/steps.ts'
+import type { EndedAccess } from '../people/people.ts'
 import type { SqlRow } from '../tables/columns.ts'
 import { auditList } from '../tables/columns.ts'
 import { serviceTokenColumns } from '../tables/service-tokens.ts'
-import type { AuditPlan } from './audit-plan.ts'
+import type { AuditDetail, AuditPlan } from './audit-plan.ts'
 import { changedFields } from './audit-plan.ts'
 
 const plan = <Name extends OperationName>(_name: Name, definition: AuditPlan<Name>): AuditPlan<Name> => definition
@@ -24,6 +25,16 @@ const TOKEN = query<SqlRow>(`SELECT ${auditList(serviceTokenColumns)} FROM servi
 const SITE = query<SqlRow>("SELECT value, version FROM setting WHERE name = 'site' AND ?1 = 0")
 
 const personText = (id: number): string => textId('usr', id)
+
+/** What ended with the rights of somebody: open invitations and playground keys. */
+function endedDetails(result: { readonly done: string } & Partial<EndedAccess>): Readonly<Record<string, AuditDetail>> {
+  const { endedInvitations = 0, revokedKeys = [] } = result
+  return {
+    ...(endedInvitations > 0 && { endedInvitations }),
+    // One text: a list of two would look like an old and a new value.
+    ...(revokedKeys.length > 0 && { revokedKeys: revokedKeys.map(id => textId('key', id)).join(' ') }),
+  }
+}
 
 const tokenRow = {
   row: TOKEN,
@@ -50,13 +61,14 @@ export const peoplePlans = {
     row: PERSON,
     key: ({ id }) => id,
     target: ({ id }) => personText(id),
-    details: input => changedFields(input, ['name', 'email']),
+    details: (input, result) => ({ ...changedFields(input, ['name', 'email']), ...endedDetails(result) }),
   }),
   removePerson: plan('removePerson', {
     done: ['removed'],
     row: PERSON,
     key: ({ id }) => id,
     target: ({ id }) => personText(id),
+    details: (_, result) => endedDetails(result),
   }),
   setProfile: plan('setProfile', {
     done: ['set'],
@@ -97,6 +109,7 @@ export const peoplePlans = {
     row: INVITATION,
     key: ({ id }) => id,
     target: ({ id }) => textId('inv', id),
+    details: (_, result) => endedDetails(result),
   }),
   inviteToReset: plan('inviteToReset', {
     done: ['invited'],
@@ -125,16 +138,22 @@ export const peoplePlans = {
     row: MEMBER,
     key: ({ accountId, personId }) => [accountId, personId],
     target: ({ accountId, personId }) => `${textId('acc', accountId)} ${personText(personId)}`,
+    details: (_, result) => endedDetails(result),
   }),
   removeMember: plan('removeMember', {
     done: ['removed'],
     row: MEMBER,
     key: ({ accountId, personId }) => [accountId, personId],
     target: ({ accountId, personId }) => `${textId('acc', accountId)} ${personText(personId)}`,
+    details: (_, result) => endedDetails(result),
   }),
   createServiceToken: plan('createServiceToken', { done: ['created'], ...tokenRow }),
   setServiceToken: plan('setServiceToken', { done: ['set'], ...tokenRow }),
   rotateServiceToken: plan('rotateServiceToken', { done: ['rotated'], ...tokenRow }),
-  revokeServiceToken: plan('revokeServiceToken', { done: ['revoked'], ...tokenRow }),
+  revokeServiceToken: plan('revokeServiceToken', {
+    done: ['revoked'],
+    ...tokenRow,
+    details: (_, result) => endedDetails(result),
+  }),
   setSite: plan('setSite', { done: ['set'], row: SITE, key: () => 0, target: () => 'site' }),
 } as const

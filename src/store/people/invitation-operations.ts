@@ -5,8 +5,8 @@ import { bounds } from '../../base/bounds.ts'
 import type { OperationSteps } from '../engine/operations.ts'
 import type { Steps } from '../engine/steps.ts'
 import { query } from '../engine/steps.ts'
-import type { SiteRoleName } from './people.ts'
-import type { Grant } from './people-rows.ts'
+import type { OfferRow } from './invitation-rows.ts'
+import { endInvitations, isOfferValid, mayInvite, offerOf } from './invitation-rows.ts'
 import {
   beginSession,
   endSessions,
@@ -25,14 +25,9 @@ import {
 type InviteSteps = Pick<OperationSteps, 'invite' | 'inviteToReset' | 'revokeInvitation'>
 type AcceptSteps = Pick<OperationSteps, 'acceptInvitation' | 'resetPassword'>
 
-interface OpenInvitation {
+interface OpenInvitation extends OfferRow {
   readonly id: bigint
   readonly email: string
-  readonly role: SiteRoleName
-  readonly account_id: bigint | null
-  readonly rank: bigint | null
-  readonly by_id: bigint | null
-  readonly person_id: bigint | null
 }
 
 const insert = query(
@@ -59,8 +54,10 @@ function* hasTooMany(actorId: number, nowMs: number): Steps<boolean> {
 const inviteOperations: InviteSteps = {
   *invite({ actorId, nowMs, id, digest, email, role, member, expiresMs }, context) {
     if (member !== null && !(yield* seesAccount(actorId, member.accountId, context))) return { done: 'account_unknown' }
-    if (!(yield* mayGrant(actorId, { role, member }, context))) return { done: 'forbidden' }
+    if (!(yield* mayInvite(actorId, { role, member }, context))) return { done: 'forbidden' }
     if (yield* hasTooMany(actorId, nowMs)) return { done: 'too_many' }
+    // An older link must not give a role that the author has not meant any more.
+    const endedInvitations = yield* endInvitations(email, member?.accountId ?? null, nowMs)
     yield* insert.run(
       id,
       Buffer.from(digest, 'hex'),
@@ -74,7 +71,7 @@ const inviteOperations: InviteSteps = {
       expiresMs,
       null,
     )
-    return { done: 'invited' }
+    return { done: 'invited', endedInvitations }
   },
   *inviteToReset({ actorId, nowMs, id, digest, personId, expiresMs }, context) {
     const row = yield* findPerson(personId)
@@ -111,24 +108,18 @@ const inviteOperations: InviteSteps = {
 }
 
 const findByDigest = query<OpenInvitation>(
-  `SELECT id, email, role, account_id, rank, by_id, person_id FROM invitation WHERE digest = ?1 AND kind = ?2
+  `SELECT id, kind, email, role, account_id, rank, by_id, person_id FROM invitation WHERE digest = ?1 AND kind = ?2
      AND accepted_ms IS NULL AND revoked_ms IS NULL AND expires_ms > ?3`,
 )
 const accept = query('UPDATE invitation SET accepted_ms = ?2, person_id = ?3, version = version + 1 WHERE id = ?1')
 const updatePassword = query('UPDATE person SET password = ?2 WHERE id = ?1')
 
-const grantOf = ({ role, account_id, rank }: OpenInvitation): Grant => ({
-  role,
-  member: account_id === null ? null : { accountId: Number(account_id), rank: Number(rank) },
-})
-
 const acceptOperations: AcceptSteps = {
   *acceptInvitation({ digest, personId, newcomer, nowMs }, context) {
     const row = yield* findByDigest.get(Buffer.from(digest, 'hex'), 'join', nowMs)
-    const isValid = row !== undefined && (yield* mayGrant(Number(row.by_id ?? 0n), grantOf(row), context))
-    if (!isValid) return { done: 'invalid' }
+    if (row === undefined || !(yield* isOfferValid(offerOf(row), context))) return { done: 'invalid' }
     const existing = yield* findPersonByEmail(row.email)
-    const { role, member } = grantOf(row)
+    const { role, member } = offerOf(row)
     if (newcomer !== null) {
       if (existing !== undefined) return { done: 'email_taken' }
       const { name, password, account, session } = newcomer
@@ -149,10 +140,8 @@ const acceptOperations: AcceptSteps = {
   },
   *resetPassword({ digest, password, nowMs }, context) {
     const row = yield* findByDigest.get(Buffer.from(digest, 'hex'), 'password', nowMs)
-    const person = row === undefined ? undefined : yield* findPerson(Number(row.person_id))
-    if (row === undefined || person === undefined || person.disabled === 1n) return { done: 'invalid' }
-    if (!(yield* mayChange(Number(row.by_id ?? 0n), person, context))) return { done: 'invalid' }
-    const personId = Number(person.id)
+    if (row === undefined || !(yield* isOfferValid(offerOf(row), context))) return { done: 'invalid' }
+    const personId = Number(row.person_id)
     yield* updatePassword.run(personId, password)
     yield* raiseTokenVersion(personId)
     yield* endSessions(personId, { why: 'password', nowMs })

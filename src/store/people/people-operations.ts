@@ -4,15 +4,13 @@ import type { OperationSteps } from '../engine/operations.ts'
 import { query } from '../engine/steps.ts'
 import { factorOperations } from './factor-operations.ts'
 import { invitationOperations } from './invitation-operations.ts'
+import { SITE_SETTING } from './invitation-rows.ts'
 import { memberOperations } from './member-operations.ts'
 import type { PeopleOperations } from './people.ts'
 import { personOperations } from './person-operations.ts'
 import type { ServiceTokenOperations } from './service-token-operations.ts'
 import { serviceTokenOperations } from './service-token-operations.ts'
 import { sessionOperations } from './session-operations.ts'
-
-/** The name of the row with all site settings that differ from their defaults. */
-export const SITE_SETTING = 'site'
 
 const findSetting = query<{ value: string }>('SELECT value FROM setting WHERE name = ?1')
 const upsertSetting = query(

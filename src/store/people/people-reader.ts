@@ -4,6 +4,8 @@
 import type { AwaitedReads } from '../engine/reads.ts'
 import type { Steps } from '../engine/steps.ts'
 import { query } from '../engine/steps.ts'
+import type { OfferRow } from './invitation-rows.ts'
+import { isOfferValid, offerOf } from './invitation-rows.ts'
 import type { SiteRoleName } from './people.ts'
 
 export interface SignInRow {
@@ -42,7 +44,7 @@ export interface ServiceTokenRow {
   readonly usedMs: number | null
 }
 
-/** An open invitation. */
+/** An invitation that can be accepted now. */
 export interface InvitationRow {
   readonly kind: 'join' | 'password'
   readonly email: string
@@ -72,8 +74,10 @@ const findTicket = query('SELECT 1 FROM download_ticket WHERE digest = ?1')
 const findPending = query<{ sealed: Uint8Array }>(
   'SELECT sealed FROM totp WHERE person_id = ?1 AND confirmed_ms IS NULL',
 )
-const findInvitation = query<RawRow>(
-  `SELECT i.kind, i.email, i.role, a.name AS account, i.rank, i.expires_ms, i.account_id
+const findInvitation = query<
+  OfferRow & { readonly email: string; readonly account: string | null; readonly expires_ms: bigint }
+>(
+  `SELECT i.kind, i.email, i.role, a.name AS account, i.rank, i.expires_ms, i.account_id, i.by_id, i.person_id
    FROM invitation i LEFT JOIN account a ON a.id = i.account_id
    WHERE i.digest = ?1 AND i.accepted_ms IS NULL AND i.revoked_ms IS NULL AND i.expires_ms > ?2`,
 )
@@ -85,18 +89,16 @@ const findToken = query<RawRow>(
 )
 
 export const peopleReads = {
-  /** Finds an open invitation by the digest of its token, in hex. */
+  /** Finds an invitation that can be accepted now by the digest of its token, in hex. */
   *invitation(digest: string, nowMs: number): Steps<InvitationRow | undefined> {
     const row = yield* findInvitation.get(Buffer.from(digest, 'hex'), nowMs)
-    if (row === undefined) return undefined
+    if (row === undefined || !(yield* isOfferValid(offerOf(row), { nowMs: () => nowMs }))) return undefined
+    const { kind, role, member } = offerOf(row)
     return {
-      kind: row.kind as InvitationRow['kind'],
-      email: row.email as string,
-      role: row.role as SiteRoleName,
-      member:
-        row.rank === null
-          ? null
-          : { accountId: Number(row.account_id), account: row.account as string, rank: Number(row.rank) },
+      kind,
+      email: row.email,
+      role,
+      member: member && { ...member, account: row.account! },
       expiresMs: Number(row.expires_ms),
     }
   },

@@ -11,6 +11,10 @@ import type { AccountInsert, PersonInsert, SessionInsert, SiteRoleName } from '.
 
 const roles: readonly SiteRoleName[] = ['member', 'support', 'admin', 'owner']
 export const MANAGER_RANK = 3
+const DEVELOPER_RANK = 2
+
+/** What decisions about rights need of the engine: service tokens expire. */
+export type Clock = Pick<OperationContext, 'nowMs'>
 
 export const isAtLeast = (role: SiteRoleName, least: SiteRoleName): boolean =>
   roles.indexOf(role) >= roles.indexOf(least)
@@ -67,7 +71,7 @@ function* accessRank(accountId: number, actorId: number): Steps<number> {
 }
 
 /** The present rights of an actor; undefined for a disabled person, a token that is no longer valid, and nobody. */
-export function* findActor(actorId: number, { nowMs }: OperationContext): Steps<ActorRights | undefined> {
+export function* findActor(actorId: number, { nowMs }: Clock): Steps<ActorRights | undefined> {
   if (actorId === 0) return { role: 'owner', isToken: false, expiresMs: null }
   const person = yield* find.get(actorId)
   if (person !== undefined) {
@@ -80,9 +84,9 @@ export function* findActor(actorId: number, { nowMs }: OperationContext): Steps<
 }
 
 /** Whether an actor may know that the account exists. */
-export function* seesAccount(actorId: number, accountId: number, context: OperationContext): Steps<boolean> {
+export function* seesAccount(actorId: number, accountId: number, clock: Clock): Steps<boolean> {
   if (!(yield* isCustomer(accountId))) return false
-  const role = (yield* findActor(actorId, context))?.role ?? 'member'
+  const role = (yield* findActor(actorId, clock))?.role ?? 'member'
   return isAtLeast(role, 'support') || (yield* accessRank(accountId, actorId)) > 0
 }
 
@@ -99,16 +103,23 @@ export function* isLastOwner({ role, disabled }: PersonRow): Steps<boolean> {
  * An actor can grant no higher role than the own one, and membership only of accounts that the actor manages. Only
  * people make owners: a service token that leaks must not leave an owner behind.
  */
-export function* mayGrant(actorId: number, { role, member }: Grant, context: OperationContext): Steps<boolean> {
-  const rights = yield* findActor(actorId, context)
+export function* mayGrant(actorId: number, { role, member }: Grant, clock: Clock): Steps<boolean> {
+  const rights = yield* findActor(actorId, clock)
   if (rights === undefined || (rights.isToken && role === 'owner')) return false
   if (isAtLeast(rights.role, 'admin')) return isAtLeast(rights.role, role)
   return role === 'member' && member !== null && (yield* accessRank(member.accountId, actorId)) >= MANAGER_RANK
 }
 
+/** Whether an actor may create keys in an account. */
+export function* mayDevelop(actorId: number, accountId: number, clock: Clock): Steps<boolean> {
+  const rights = yield* findActor(actorId, clock)
+  if (rights === undefined) return false
+  return isAtLeast(rights.role, 'admin') || (yield* accessRank(accountId, actorId)) >= DEVELOPER_RANK
+}
+
 /** Whether an actor may change another person. */
-export function* mayChange(actorId: number, { role }: PersonRow, context: OperationContext): Steps<boolean> {
-  const actorRole = (yield* findActor(actorId, context))?.role
+export function* mayChange(actorId: number, { role }: PersonRow, clock: Clock): Steps<boolean> {
+  const actorRole = (yield* findActor(actorId, clock))?.role
   return actorRole !== undefined && isAtLeast(actorRole, 'admin') && isAtLeast(actorRole, role)
 }
 

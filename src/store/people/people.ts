@@ -52,6 +52,16 @@ export interface InvitationInsert {
 /** The second factor at a sign-in: the time step of a TOTP code, or the digest of a recovery code. */
 export type SecondFactor = { readonly step: number } | { readonly recovery: string }
 
+/** The ids of the playground keys that an operation has revoked, because their actor may no longer create keys. */
+export interface RevokedKeys {
+  readonly revokedKeys: readonly number[]
+}
+
+/** What ended with a role in an account: how many open invitations, and which keys. */
+export interface EndedAccess extends RevokedKeys {
+  readonly endedInvitations: number
+}
+
 interface Timed {
   readonly nowMs: number
 }
@@ -85,12 +95,12 @@ interface PersonOperations {
         readonly role?: SiteRoleName | undefined
         readonly disabled?: boolean | undefined
       }
-    result: { done: 'set' | 'unknown' | 'forbidden' | 'own' | 'last_owner' | 'email_taken' }
+    result: ({ done: 'set' } & RevokedKeys) | { done: 'unknown' | 'forbidden' | 'own' | 'last_owner' | 'email_taken' }
   }
   /** Removes the personal data of a person. The row stays without a name, and so does the personal account. */
   removePerson: {
     input: Timed & ActorInput & { readonly id: number }
-    result: { done: 'removed' | 'unknown' | 'forbidden' | 'own' | 'last_owner' }
+    result: ({ done: 'removed' } & RevokedKeys) | { done: 'unknown' | 'forbidden' | 'own' | 'last_owner' }
   }
   /** Changes the profile of the actor. */
   setProfile: {
@@ -195,9 +205,10 @@ interface FactorOperations {
 }
 
 interface InvitationOperations {
+  /** Replaces the open invitations of the address to the same account, or to the site. */
   invite: {
     input: Timed & ActorInput & InvitationInsert
-    result: { done: 'invited' | 'forbidden' | 'account_unknown' | 'too_many' }
+    result: { done: 'invited'; endedInvitations: number } | { done: 'forbidden' | 'account_unknown' | 'too_many' }
   }
   /** Creates an invitation to set a new password: whoever has its token can choose the password of the person. */
   inviteToReset: {
@@ -238,11 +249,11 @@ interface MemberOperations {
         readonly rank: number
         readonly isNew: boolean
       }
-    result: { done: 'set' | 'unknown' | 'exists' | 'own' | 'forbidden' }
+    result: ({ done: 'set' } & EndedAccess) | { done: 'unknown' | 'exists' | 'own' | 'forbidden' }
   }
   removeMember: {
-    input: ActorInput & { readonly accountId: number; readonly personId: number }
-    result: { done: 'removed' | 'unknown' | 'forbidden' }
+    input: Timed & ActorInput & { readonly accountId: number; readonly personId: number }
+    result: ({ done: 'removed' } & EndedAccess) | { done: 'unknown' | 'forbidden' }
   }
 }
 

@@ -6,6 +6,7 @@ import type { OperationContext } from '../engine/operation.ts'
 import type { OperationSteps } from '../engine/operations.ts'
 import type { Steps } from '../engine/steps.ts'
 import { query } from '../engine/steps.ts'
+import { endInvitationsOf } from './invitation-rows.ts'
 import type { PersonRow } from './people-rows.ts'
 import {
   beginSession,
@@ -22,6 +23,7 @@ import {
   openAccount,
   raiseTokenVersion,
 } from './people-rows.ts'
+import { anonymisePlaygroundKeys, revokeLostPlaygroundKeys } from './playground-keys.ts'
 import { isStoredToken, SETUP_SETTING } from './set-up-token.ts'
 
 type CreateSteps = Pick<OperationSteps, 'setUpOwner' | 'register'>
@@ -127,7 +129,8 @@ const changeOperations: ChangeSteps = {
       yield* raiseTokenVersion(id)
       yield* endSessions(id, { why: 'changed', nowMs })
     }
-    return { done: 'set' }
+    const revokedKeys = yield* revokeLostPlaygroundKeys({ actorId: id, subject: textId('usr', id) }, context)
+    return { done: 'set', revokedKeys }
   },
   *removePerson({ actorId, id, nowMs }, context) {
     const row = yield* findPerson(id)
@@ -136,10 +139,13 @@ const changeOperations: ChangeSteps = {
     if (yield* isLastOwner(row!)) return { done: 'last_owner' }
     yield* raiseTokenVersion(id)
     yield* endSessions(id, { why: 'removed', nowMs })
-    yield* renameOpened.run(id, `account of ${textId('usr', id)}`)
+    const subject = textId('usr', id)
+    yield* endInvitationsOf(row!, nowMs)
+    yield* renameOpened.run(id, `account of ${subject}`)
     for (const statement of removePersonalData) yield* statement.run(id)
     yield* anonymise.run(id, nowMs)
-    return { done: 'removed' }
+    yield* anonymisePlaygroundKeys(subject)
+    return { done: 'removed', revokedKeys: yield* revokeLostPlaygroundKeys({ actorId: id, subject }, context) }
   },
   *setProfile({ id, name, email, preferences }) {
     if (yield* isTaken(email, id)) return { done: 'email_taken' }

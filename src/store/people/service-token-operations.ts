@@ -4,6 +4,7 @@
 // text. A service token that expires cannot make another one last longer than itself.
 
 import { bounds } from '../../base/bounds.ts'
+import { textId } from '../../base/ids.ts'
 import type { OperationContext, StepsOf } from '../engine/operation.ts'
 import type { ScopedInput } from '../engine/scope-check.ts'
 import { isInScope } from '../engine/scope-check.ts'
@@ -13,8 +14,9 @@ import type { Scope } from '../queries/paging.ts'
 import type { RowChange, StoredRow } from '../tables/columns.ts'
 import { rowInserter, rowUpdater } from '../tables/columns.ts'
 import { hiddenTokenColumns, serviceTokenColumns } from '../tables/service-tokens.ts'
-import type { ActorInput, SiteRoleName } from './people.ts'
+import type { ActorInput, RevokedKeys, SiteRoleName } from './people.ts'
 import { findActor, isAtLeast, isCustomer } from './people-rows.ts'
+import { revokeLostPlaygroundKeys } from './playground-keys.ts'
 
 type TokenColumns = typeof serviceTokenColumns
 type TokenRow = StoredRow<TokenColumns>
@@ -54,7 +56,10 @@ export interface ServiceTokenOperations {
     input: TokenInput & Pick<ServiceTokenInsert, 'digest' | 'suffix'> & { readonly untilMs: number | null }
     result: { done: 'rotated' | 'unknown' | 'revoked' | TokenRefusal }
   }
-  revokeServiceToken: { input: TokenInput; result: { done: 'revoked' | 'unknown' | 'forbidden' } }
+  revokeServiceToken: {
+    input: TokenInput
+    result: ({ done: 'revoked' } & RevokedKeys) | { done: 'unknown' | 'forbidden' }
+  }
   /** Stores the time of the last use. */
   noteTokenUse: { input: { readonly id: number; readonly usedMs: number }; result: { done: 'noted' } }
   /** Deletes tokens that were revoked or have expired long ago, a few at a time. The audit log stays. */
@@ -168,7 +173,8 @@ export const serviceTokenOperations: StepsOf<ServiceTokenOperations> = {
     if (row === undefined) return { done: 'unknown' }
     if ((yield* refusalOf(grantOf(token.actorId, row), context)) === 'forbidden') return { done: 'forbidden' }
     yield* revoke.run(token.id, context.nowMs())
-    return { done: 'revoked' }
+    const actor = { actorId: token.id, subject: textId('tok', token.id) }
+    return { done: 'revoked', revokedKeys: yield* revokeLostPlaygroundKeys(actor, context) }
   },
   *noteTokenUse({ id, usedMs }) {
     yield* noteUse.run(id, usedMs)

@@ -2,8 +2,11 @@
 
 import type { Steps } from '../engine/steps.ts'
 import { query } from '../engine/steps.ts'
+import type { InvitationOffer } from '../people/invitation-rows.ts'
+import { isOfferValid } from '../people/invitation-rows.ts'
+import type { SiteRoleName } from '../people/people.ts'
 import type { RowOf, SqlRow } from '../tables/columns.ts'
-import { flag, nullable, number, text } from '../tables/columns.ts'
+import { flag, nullable, number, text, word } from '../tables/columns.ts'
 import type { ListPlan, ListQuery, Page, Scope } from './paging.ts'
 import { beginsWith, equals, isTrue, listPage, rowFinder } from './paging.ts'
 
@@ -95,12 +98,13 @@ const sessionPlan: ListPlan<typeof sessionColumns> = {
 
 const invitationColumns = {
   id: ['i.id', number],
-  kind: ['i.kind', text],
+  kind: ['i.kind', word<'join' | 'password'>()],
   email: ['i.email', text],
-  role: ['i.role', text],
+  role: ['i.role', word<SiteRoleName>()],
   accountId: ['i.account_id', nullable(number)],
   rank: ['i.rank', nullable(number)],
   byId: ['i.by_id', nullable(number)],
+  personId: ['i.person_id', nullable(number)],
   isByToken: ['EXISTS (SELECT 1 FROM service_token t WHERE t.id = i.by_id)', flag],
   madeMs: ['i.made_ms', number],
   expiresMs: ['i.expires_ms', number],
@@ -126,7 +130,13 @@ export type PersonView = RowOf<typeof personColumns>
 export type MemberView = RowOf<typeof memberColumns>
 export type MembershipView = RowOf<typeof membershipColumns>
 export type SessionView = RowOf<typeof sessionColumns>
-export type InvitationView = RowOf<typeof invitationColumns>
+
+type InvitationColumns = RowOf<typeof invitationColumns>
+
+export interface InvitationView extends InvitationColumns {
+  /** Whether the author still has the right to what it offers. It is examined only of invitations that are open. */
+  readonly isValid: boolean
+}
 
 export interface MeView
   extends Pick<PersonView, 'email' | 'name' | 'secondFactor' | 'createdMs' | 'version' | 'preferences'> {
@@ -137,6 +147,10 @@ interface ById {
   readonly id: number
 }
 
+interface AtTime {
+  readonly nowMs: number
+}
+
 export interface PeopleQueries {
   me: { input: ById; result: MeView | null }
   people: { input: ListQuery; result: Page<PersonView> }
@@ -144,8 +158,8 @@ export interface PeopleQueries {
   members: { input: ListQuery; result: Page<MemberView> }
   memberships: { input: ListQuery; result: Page<MembershipView> }
   sessions: { input: ListQuery; result: Page<SessionView> }
-  invitations: { input: ListQuery; result: Page<InvitationView> }
-  invitation: { input: ById; result: InvitationView | null }
+  invitations: { input: ListQuery & AtTime; result: Page<InvitationView> }
+  invitation: { input: ById & AtTime; result: InvitationView | null }
   seesAccount: { input: ById & { readonly scope: Scope | null }; result: boolean }
   siteVersion: { input: Record<string, never>; result: number }
 }
@@ -159,6 +173,26 @@ const findAccess = query('SELECT 1 FROM account_access WHERE account_id = ?1 AND
 const findSite = query<SqlRow>("SELECT version FROM setting WHERE name = 'site'")
 const findPerson = rowFinder(personPlan)
 const findInvitation = rowFinder(invitationPlan)
+
+const isOpen = ({ acceptedMs, revokedMs, expiresMs }: InvitationColumns, nowMs: number): boolean =>
+  acceptedMs === null && revokedMs === null && expiresMs > nowMs
+
+/** Authors make many invitations of the same kind, so each kind is examined once. */
+function* withValidity(rows: readonly InvitationColumns[], nowMs: number): Steps<InvitationView[]> {
+  const examined = new Map<string, boolean>()
+  const views: InvitationView[] = []
+  for (const row of rows) {
+    const { kind, role, accountId, rank, byId, personId } = row
+    const member = accountId === null ? null : { accountId, rank: rank! }
+    const offer: InvitationOffer = { kind, role, member, byId, personId }
+    const key = JSON.stringify(offer)
+    if (isOpen(row, nowMs) && !examined.has(key)) {
+      examined.set(key, yield* isOfferValid(offer, { nowMs: () => nowMs }))
+    }
+    views.push({ ...row, isValid: !isOpen(row, nowMs) || examined.get(key)! })
+  }
+  return views
+}
 
 export const peopleQueries = {
   *me({ id }: ById): Steps<MeView | null> {
@@ -177,8 +211,14 @@ export const peopleQueries = {
   members: (ask: ListQuery) => listPage(memberPlan, ask),
   memberships: (ask: ListQuery) => listPage(membershipPlan, ask),
   sessions: (ask: ListQuery) => listPage(sessionPlan, ask),
-  invitations: (ask: ListQuery) => listPage(invitationPlan, ask),
-  invitation: ({ id }: ById) => findInvitation({ id, scope: null }),
+  *invitations({ nowMs, ...ask }: ListQuery & AtTime): Steps<Page<InvitationView>> {
+    const { rows, next } = yield* listPage(invitationPlan, ask)
+    return { rows: yield* withValidity(rows, nowMs), next }
+  },
+  *invitation({ id, nowMs }: ById & AtTime): Steps<InvitationView | null> {
+    const row = yield* findInvitation({ id, scope: null })
+    return row && (yield* withValidity([row], nowMs))[0]!
+  },
   *seesAccount({ id, scope }: ById & { readonly scope: Scope | null }): Steps<boolean> {
     if (scope === null) return (yield* findAccount.get(id)) !== undefined
     return (yield* findAccess.get(id, scope.actorId, scope.rank)) !== undefined

@@ -51,6 +51,7 @@ export const peopleWords = words('people', {
   invitation_accepted: 'accepted',
   invitation_revoked: 'revoked',
   invitation_expired: 'expired',
+  invitation_invalid: 'not valid now',
   invitationsAll: 'All, also used ones',
   onlyOpen: 'Only open ones',
   revoke: 'Revoke invitation',

@@ -51,6 +51,7 @@ export const people: Chinese<typeof peopleWords> = {
   invitation_accepted: '已接受',
   invitation_revoked: '已撤销',
   invitation_expired: '已过期',
+  invitation_invalid: '目前无效',
   invitationsAll: '全部，包括已使用的',
   onlyOpen: '仅待接受',
   revoke: '撤销邀请',
