@@ -279,16 +279,18 @@ function hexDigit(byte = 0): number {
 /** Shorter texts cannot be deep enough to be expensive. */
 const SHALLOW_CHARS = 4_096
 
-type Reviver = (name: string, value: unknown, context?: { readonly source?: string }) => unknown
-
 /**
  * Parses JSON that was not scanned before: an upstream's answer, or JSON inside of a text. Throws what JSON.parse
  * throws, and also if the JSON is too deep: that would be slow to parse, and writing it again could overflow the stack.
  */
-export function parseBoundedJson(text: string, depthMax: number, revive?: Reviver): unknown {
+export function parseBoundedJson(text: string, depthMax: number, parse: ParseJson = parsePlain): unknown {
   if (isTooDeep(text, depthMax)) throw new SyntaxError('nested too deeply')
-  return JSON.parse(text, revive)
+  return parse(text)
 }
+
+type ParseJson = (text: string) => unknown
+
+const parsePlain: ParseJson = text => JSON.parse(text) as unknown
 
 /** Always false for short texts. */
 export const isTooDeep = (text: string, depthMax: number): boolean =>

@@ -6,6 +6,7 @@ import type { ErrorCode } from '../../base/errors.ts'
 import { Refusal } from '../../base/errors.ts'
 import { textId } from '../../base/ids.ts'
 import type { Usage } from '../../base/money/usage.ts'
+import { writeJson } from '../../base/text/long-integers.ts'
 import type { Answer, AnswerChoice, AnswerEvent, EventReader, EventWriter } from '../../protocols/neutral/answer.ts'
 import { AnswerCollector, toEvents } from '../../protocols/neutral/answer-collector.ts'
 import type { FrameReading } from '../../protocols/neutral/call.ts'
@@ -293,12 +294,12 @@ class NativeStream implements FrameConverter, EarlyEnd {
   }
 
   end(): Buffer {
-    return this.#isCollected ? Buffer.from(JSON.stringify(this.#follower.answer())) : nothing
+    return this.#isCollected ? Buffer.from(writeJson(this.#follower.answer())) : nothing
   }
 
   endEarly(usage: Usage, code: ErrorCode): Buffer {
     if (!this.#isCollected) return withStop(this.#follower.endEarly(usage), code)
-    return Buffer.from(JSON.stringify(this.#follower.answer(usage)))
+    return Buffer.from(writeJson(this.#follower.answer(usage)))
   }
 }
 

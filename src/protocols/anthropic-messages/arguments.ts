@@ -1,22 +1,24 @@
 // Converts the arguments of a tool call: JSON text in the neutral form, an object in this dialect.
 
-import { isObject, parseNestedJson } from '../request/json-body.ts'
+import { isObject, parseNestedJson, parseNestedToWrite } from '../request/json-body.ts'
 import type { Json } from '../request/json-type.ts'
 
 /**
  * Converts any arguments to an object: free text of a custom tool becomes `input`; invalid JSON, or JSON that is no
- * object, becomes `arguments`.
+ * object, becomes `arguments`. The object is only to be written.
  */
 export function parseArguments(text: string, custom?: boolean): Json {
   if (custom === true) return { input: text }
   if (text.trim() === '') return {}
   let value: unknown
   try {
-    value = parseNestedJson(text)
+    value = parseNestedToWrite(text)
   } catch {
     return { arguments: text }
   }
-  return isObject(value) ? value : value === null ? {} : { arguments: value }
+  // A long integer that is to be written is an object, too.
+  if (text.trimStart().startsWith('{')) return value as Json
+  return value === null ? {} : { arguments: value }
 }
 
 /** The free text of a custom tool, which was declared as a function with the one argument `input`. */

@@ -1,6 +1,7 @@
 // Reads a whole message of an upstream into the neutral answer.
 
 import { Refusal } from '../../base/errors.ts'
+import { writeJson } from '../../base/text/long-integers.ts'
 import type { Answer, AnswerPart } from '../neutral/answer.ts'
 import { readChoiceEnd } from '../neutral/finish-reasons.ts'
 import type { AnswerSource } from '../protocol.ts'
@@ -60,7 +61,7 @@ function readBlock(block: Json, source: AnswerSource): AnswerPart[] {
     }
     case 'tool_use': {
       const name = toText(block.name)
-      const input = isObject(block.input) ? JSON.stringify(block.input) : '{}'
+      const input = isObject(block.input) ? writeJson(block.input) : '{}'
       if (name === '') return [buildNativePart(block)]
       if (name === notes.schemaTool) return [{ kind: 'text', text: input }]
       return [{ kind: 'call', id: toText(block.id) || source.mintCallId(), ...buildCall(name, input, source) }]

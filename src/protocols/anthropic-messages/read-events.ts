@@ -4,6 +4,7 @@
 import { answerTooLarge } from '../../base/answer-too-large.ts'
 import { bounds } from '../../base/bounds.ts'
 import type { Usage } from '../../base/money/usage.ts'
+import { writeJson } from '../../base/text/long-integers.ts'
 import type { AnswerEvent, EventReader, PartOpening } from '../neutral/answer.ts'
 import { isWholeObject } from '../neutral/cut-call.ts'
 import type { ChoiceContents } from '../neutral/finish-reasons.ts'
@@ -11,7 +12,7 @@ import { readChoiceEnd } from '../neutral/finish-reasons.ts'
 import type { ReasoningState } from '../neutral/reasoning-state.ts'
 import type { AnswerSource } from '../protocol.ts'
 import { addLostFields, tableOf } from '../request/fields.ts'
-import { isObject, parseNestedJson } from '../request/json-body.ts'
+import { isObject, parseNestedToWrite } from '../request/json-body.ts'
 import type { Json } from '../request/json-type.ts'
 import {
   addLostBlockFields,
@@ -286,7 +287,7 @@ export class MessageEventReader implements EventReader {
   #endInput(block: Block): void {
     const { kind, json, held } = block
     const index = this.#openPart(block)
-    const input = block.written ? held : isObject(json.input) ? JSON.stringify(json.input) : '{}'
+    const input = block.written ? held : isObject(json.input) ? writeJson(json.input) : '{}'
     const text = kind === 'custom' ? unwrapInput(input) : block.written ? '' : input
     if (text !== '') this.#events.push({ kind: 'delta', index, text })
   }
@@ -321,7 +322,7 @@ function heldValue(what: string, held: string): Json {
   if (held === '') return {}
   if (what === 'compaction') return { content: held }
   try {
-    return { input: parseNestedJson(held) as unknown }
+    return { input: parseNestedToWrite(held) }
   } catch {
     return { input: held }
   }

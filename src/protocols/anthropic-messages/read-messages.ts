@@ -1,5 +1,6 @@
 // Reads the blocks of messages into the parts of turns.
 
+import { writeJson } from '../../base/text/long-integers.ts'
 import type {
   CacheBreakpoint,
   CallPart,
@@ -172,7 +173,7 @@ export class AnthropicContentReader {
     if (!isObject(input)) throw invalid(`${at}.input`, 'must be an object')
     if (isObject(block.caller) && block.caller.type !== 'direct') this.lostFields.add('messages.tool_use.caller')
     this.#toolNames.set(id, name)
-    return { kind: 'call', id, name, arguments: JSON.stringify(input), ...this.#readMark(block, at) }
+    return { kind: 'call', id, name, arguments: writeJson(input), ...this.#readMark(block, at) }
   }
 
   #readResult(block: Json, at: string): ResultPart {

@@ -1,6 +1,7 @@
 // Writes a neutral answer as a whole message for a caller.
 
 import { noUsage } from '../../base/money/usage.ts'
+import { writeJson } from '../../base/text/long-integers.ts'
 import type { Answer, AnswerPart } from '../neutral/answer.ts'
 import type { ReasoningPart, TextPart } from '../neutral/conversation.ts'
 import { isWholeObject } from '../neutral/cut-call.ts'
@@ -20,7 +21,7 @@ export function writeWholeAnswer({ choices, usage, serviceClass }: Answer, reque
   const hasRefusal = parts.some(part => part.kind === 'refusal')
   const stopReason = writeStopReason(finish, { calls: hasCalls, refused: hasRefusal })
   addFinishLoss(request.losses, 'anthropic-messages', { finish, reason })
-  return JSON.stringify({
+  return writeJson({
     ...blocks.buildMessageHead(request),
     content: writeContent(parts, request),
     stop_reason: stopReason,

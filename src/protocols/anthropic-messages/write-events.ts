@@ -6,6 +6,7 @@ import { answerTooLarge } from '../../base/answer-too-large.ts'
 import { bounds } from '../../base/bounds.ts'
 import type { Usage } from '../../base/money/usage.ts'
 import { noUsage } from '../../base/money/usage.ts'
+import { writeJson } from '../../base/text/long-integers.ts'
 import type { AnswerEvent, CallOpening, EventWriter, PartOpening } from '../neutral/answer.ts'
 import type { Citation, MediaPart, NativePart } from '../neutral/conversation.ts'
 import { CUT_ARGUMENTS } from '../neutral/cut-call.ts'
@@ -45,7 +46,7 @@ interface WholeBlock {
 const findCallState = (opening: PartOpening): ReasoningState | undefined =>
   opening.part === 'call' ? opening.sealed : undefined
 
-const formatEvent = (json: Json): string => `event: ${json.type as string}\ndata: ${JSON.stringify(json)}\n\n`
+const formatEvent = (json: Json): string => `event: ${json.type as string}\ndata: ${writeJson(json)}\n\n`
 
 /** The input of a call that was not written as it arrived. Input that was cut must not be valid JSON. */
 function writeRemainder({ custom }: CallOpening, input: string, isCut: boolean): string | undefined {

@@ -2,10 +2,12 @@
 // string may arrive in several pieces.
 
 import { bounds } from '../../base/bounds.ts'
+import { findLongInteger } from '../../base/text/long-integers.ts'
 import { isObject } from '../request/json-body.ts'
 import type { Json } from '../request/json-type.ts'
 
-type Leaf = string | number | boolean | null
+/** A long integer is an object that only JSON.stringify reads. */
+type Leaf = string | number | boolean | null | object
 type Node = Leaf | Map<string, Node> | Node[]
 
 /** Limits on depth and list length, beyond any real arguments. */
@@ -37,7 +39,7 @@ export class PartialArgs {
 
   /** Adds fields that arrived whole. */
   addFields(args: Json): void {
-    for (const name of Object.keys(args)) this.#root.set(name, toNode(args[name]))
+    for (const name of Object.keys(args)) this.#root.set(name, toNode(args, name))
   }
 
   /** The arguments as JSON text. */
@@ -64,9 +66,10 @@ function parsePath(path: string): readonly (string | number)[] | undefined {
   return typeof steps[0] === 'string' && hasValidIndexes ? steps : undefined
 }
 
-function readValue({ stringValue, numberValue, boolValue, nullValue }: Json): Leaf | undefined {
+function readValue(piece: Json): Leaf | undefined {
+  const { stringValue, numberValue, boolValue, nullValue } = piece
   if (typeof stringValue === 'string') return stringValue
-  if (typeof numberValue === 'number') return numberValue
+  if (typeof numberValue === 'number') return findLongInteger(piece, 'numberValue', numberValue) ?? numberValue
   if (typeof boolValue === 'boolean') return boolValue
   return nullValue === undefined ? undefined : null
 }
@@ -86,7 +89,7 @@ function setAt(root: Node, steps: readonly (string | number)[], change: (old: No
 }
 
 const isContainer = (node: Node | undefined): node is Map<string, Node> | Node[] =>
-  typeof node === 'object' && node !== null
+  node instanceof Map || Array.isArray(node)
 
 function childOf(container: Node, step: string | number): Node | undefined {
   if (container instanceof Map) return container.get(String(step))
@@ -101,10 +104,13 @@ function setChild(container: Node, step: string | number, child: Node): boolean 
   return true
 }
 
-function toNode(value: unknown): Node {
-  if (Array.isArray(value)) return value.map(toNode)
-  if (isObject(value)) return new Map(Object.keys(value).map(name => [name, toNode(value[name])]))
-  return typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean' ? value : null
+/** Converts a field of an object, or an element of a list. */
+function toNode(holder: Json, name: string): Node {
+  const value = holder[name]
+  if (Array.isArray(value)) return Object.keys(value).map(index => toNode(value as unknown as Json, index))
+  if (isObject(value)) return new Map(Object.keys(value).map(inner => [inner, toNode(value, inner)]))
+  if (typeof value === 'number') return findLongInteger(holder, name, value) ?? value
+  return typeof value === 'string' || typeof value === 'boolean' ? value : null
 }
 
 function write(node: Node): string {

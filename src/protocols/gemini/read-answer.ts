@@ -2,6 +2,7 @@
 // whole answer is read as a stream of one chunk.
 
 import { Refusal } from '../../base/errors.ts'
+import { parseJson, writeJson } from '../../base/text/long-integers.ts'
 import type { Answer, AnswerEvent, EventReader, PartOpening, TokenProb } from '../neutral/answer.ts'
 import { collectAnswer } from '../neutral/answer-collector.ts'
 import type { ChoiceContents } from '../neutral/finish-reasons.ts'
@@ -276,7 +277,7 @@ class AnswerReader implements EventReader {
     if (pending === undefined) return
     choice.pending = undefined
     const { name, id, args, sealed } = pending
-    this.#addCall(choice, { name, id, args: JSON.parse(args.text) as unknown }, sealed)
+    this.#addCall(choice, { name, id, args: parseJson(args.text) }, sealed)
   }
 
   #addCall(choice: Choice, call: Json, sealed: ReasoningState | undefined): void {
@@ -287,7 +288,7 @@ class AnswerReader implements EventReader {
     }
     const { schemaTool } = this.#source.notes
     const args = isObject(call.args) ? call.args : {}
-    if (call.name === schemaTool) return this.#addText(choice, 'text', JSON.stringify(args))
+    if (call.name === schemaTool) return this.#addText(choice, 'text', writeJson(args))
     choice.hasCalls = true
     this.#runAfterText(choice, () => this.#emitCall(choice, call as NamedCall, sealed))
   }
@@ -296,7 +297,7 @@ class AnswerReader implements EventReader {
     const { renamed, wrapped } = this.#source.notes
     const args = isObject(call.args) ? call.args : {}
     const isCustom = wrapped?.has(call.name) === true && typeof args.input === 'string'
-    const text = isCustom ? (args.input as string) : JSON.stringify(args)
+    const text = isCustom ? (args.input as string) : writeJson(args)
     const name = renamed.get(call.name) ?? call.name
     const isNamed = typeof call.id === 'string' && call.id !== '' && !this.#ids.has(call.id)
     const id = isNamed ? (call.id as string) : this.#source.mintCallId()

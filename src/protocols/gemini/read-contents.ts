@@ -2,6 +2,7 @@
 // no ids, so this file makes ids for such calls. The same request always gets the same ids, because a provider's prompt
 // cache must see the same text again.
 
+import { writeJson } from '../../base/text/long-integers.ts'
 import type { Call } from '../neutral/call.ts'
 import type {
   ConversationMessage,
@@ -148,7 +149,7 @@ export class ContentsReader {
     const waiting = this.#openCalls.get(name)
     if (waiting === undefined) this.#openCalls.set(name, new Set([id]))
     else waiting.add(id)
-    return { kind: 'call', id, name, arguments: JSON.stringify(args), ...(sealed !== undefined && { sealed }) }
+    return { kind: 'call', id, name, arguments: writeJson(args), ...(sealed !== undefined && { sealed }) }
   }
 
   #readResult(part: Json, path: string): ResultPart {
@@ -204,7 +205,8 @@ function readResponse(response: Json): { readonly text: string; readonly failed:
   const failed = others.length === 0 && name === 'error'
   const isPlain = others.length === 0 && (name === 'output' || name === 'result' || failed)
   if (isPlain && typeof value === 'string') return { text: value, failed }
-  return { text: JSON.stringify(isPlain && failed ? value : response), failed }
+  const text = writeJson(response)
+  return { text: failed ? text.slice('{"error":'.length, -'}'.length) : text, failed }
 }
 
 /** Joins neighbouring texts, as from a stream, and neighbouring thoughts, because a signature signs all thoughts before it. */

@@ -6,6 +6,7 @@
 import { answerTooLarge } from '../../base/answer-too-large.ts'
 import { bounds } from '../../base/bounds.ts'
 import type { Usage } from '../../base/money/usage.ts'
+import { writeJson } from '../../base/text/long-integers.ts'
 import type { Answer, AnswerEvent, EventWriter, Finish, PartOpening, TokenProb } from '../neutral/answer.ts'
 import { toEvents } from '../neutral/answer-collector.ts'
 import type { MediaPart, NativePart } from '../neutral/conversation.ts'
@@ -19,7 +20,7 @@ import { ThoughtPings } from '../neutral/thought-pings.ts'
 import type { AnswerTarget } from '../protocol.ts'
 import { isObject } from '../request/json-body.ts'
 import type { Json } from '../request/json-type.ts'
-import { parseObject } from './argument-json.ts'
+import { parseArguments } from './argument-json.ts'
 import type { PlacedCitation } from './citations.ts'
 import { citationsMax, TextPositions, writeCitations } from './citations.ts'
 import { toCamelCaseFields } from './field-names.ts'
@@ -80,7 +81,7 @@ export function openEventWriter(request: AnswerTarget): EventWriter {
   const tail = `data: ${JSON.stringify(writer.body([]))}`.slice(CHUNK_START.length)
   const formatChunks = (chunks: readonly ChoiceChunk[]): string => {
     let text = ''
-    for (const chunk of chunks) text += `${CHUNK_START}${JSON.stringify(buildCandidate(chunk))}${tail}\r\n\r\n`
+    for (const chunk of chunks) text += `${CHUNK_START}${writeJson(buildCandidate(chunk))}${tail}\r\n\r\n`
     return text
   }
   return {
@@ -113,7 +114,7 @@ export function writeWholeAnswer(answer: Answer, request: AnswerTarget): string 
     const logprobs = ownChunks.flatMap(chunk => chunk.logprobs)
     return { ...buildCandidate({ choice, parts, logprobs }), ...buildEnding(choice, request.losses) }
   })
-  return JSON.stringify(writer.body(candidates))
+  return writeJson(writer.body(candidates))
 }
 
 /** Joins neighbouring thoughts into one part. */
@@ -342,7 +343,7 @@ class AnswerWriter {
     this.#waitingChars -= text.length
     // The arguments are an object, so that they must be whole.
     if (isCut && (opening.custom || !isWholeObject(text))) return undefined
-    const args = opening.custom === true ? { input: text } : parseObject(text)
+    const args = opening.custom === true ? { input: text } : parseArguments(text)
     if (args === undefined) {
       choice.hasBadCall = true
       this.#request.losses.add('tool_arguments')

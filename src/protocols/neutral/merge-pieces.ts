@@ -2,6 +2,7 @@
 // gateway does not know are merged by the form of their values, so that none is lost.
 
 import { answerTooLarge } from '../../base/answer-too-large.ts'
+import { copyLongIntegers } from '../../base/text/long-integers.ts'
 import { isObject } from '../request/json-body.ts'
 import type { Json } from '../request/json-type.ts'
 
@@ -23,6 +24,7 @@ export function mergePiece(whole: MutableJson, piece: Json): void {
   for (const [name, value] of Object.entries(piece)) {
     if (name !== '__proto__') whole[name] = mergeValue(name, whole[name], value)
   }
+  copyLongIntegers(piece, whole)
 }
 
 function mergeValue(name: string, before: unknown, value: unknown): unknown {
@@ -47,6 +49,7 @@ function mergeText(name: string, before: string, value: string): string {
 
 /** Entries with an index belong to the entry with the same index. A text continues the text before it. */
 function appendPieces(list: unknown[], pieces: readonly unknown[]): unknown[] {
+  copyLongIntegers(pieces, list, list.length)
   for (const piece of pieces) {
     if (!isObject(piece)) {
       list.push(piece)

@@ -1,6 +1,7 @@
 // Reads the tool calls of one choice, which arrive in pieces. Upstreams leave out the index, repeat or leave out the
 // id, send the name late, and mix the pieces of several calls.
 
+import { writeJson } from '../../base/text/long-integers.ts'
 import { isWholeObject } from '../neutral/cut-call.ts'
 import type { ReasoningState } from '../neutral/reasoning-state.ts'
 import type { AnswerSource } from '../protocol.ts'
@@ -182,7 +183,8 @@ function isAnother(known: PartialCall, piece: { id: string; name: string; hasInd
 /** Returns the arguments as text. Some upstreams send an object. */
 function argumentsOf(value: unknown): string {
   if (typeof value === 'string') return value
-  return value === undefined || value === null ? '' : JSON.stringify(value)
+  if (value === undefined || value === null) return ''
+  return typeof value === 'object' ? writeJson(value) : JSON.stringify(value)
 }
 
 /** Returns the free text of a custom tool that was sent to the upstream as a function. */

@@ -17,6 +17,8 @@ import {
   parseBoundedJson,
   scanObject,
 } from '../../base/text/json-bytes.ts'
+import type { LongIntegers } from '../../base/text/long-integers.ts'
+import { keepLongIntegers, parseAndFind, parseJson, parseToWrite } from '../../base/text/long-integers.ts'
 import { bodyRules } from '../../http/server/body-rules.ts'
 import type { MeasuredMedia } from '../media/measure.ts'
 import { cacheMeasured } from '../media/measure.ts'
@@ -46,6 +48,8 @@ export interface ParsedObject extends JsonObject {
   readonly hasDuplicates?: true
   /** The media in the body, if another thread has parsed it. */
   readonly media?: MeasuredMedia
+  /** Those of a large body. Their keys are objects and lists in `json`. */
+  readonly longIntegers?: LongIntegers
 }
 
 export interface ParsedField {
@@ -82,25 +86,36 @@ function parseScanned(body: Buffer, scan: ObjectScan | ScanProblem): ParsedBody 
   const isLarge = body.length > bounds.smallBodyBytesMax
   if (scan === 'too_deep') return { code: 'json_too_deep', detail: `more than ${bounds.jsonDepthMax} levels` }
   if (scan === 'too_many') return { code: 'json_too_many', detail: `of ${body.length} bytes` }
-  const json = parse(body)
+  const { value: json, longIntegers } = parse(body)
   if (json === undefined) return { code: 'json_invalid', detail: 'JSON.parse' }
   if (!isObject(json)) return { code: 'body_not_object', detail: Array.isArray(json) ? 'array' : typeof json }
   if (typeof scan === 'string') return { code: 'json_invalid', detail: scan }
   if (hasLoneSurrogate(body)) return { code: 'json_invalid', detail: 'half a surrogate pair' }
   const { fields, duplicates, counts } = scan
   const isUnique = counts.fields === countFields(json)
+  if (longIntegers !== undefined) keepLongIntegers(longIntegers)
   if (!isLarge && isUnique) return { json, fields, duplicates, counts, largeObjects: noObjects }
   const dropped = isUnique ? undefined : droppedField(body, json, scan)
   return {
     json,
     fields,
     duplicates,
-    counts,
+    counts: countLong(counts, longIntegers),
     largeObjects: isLarge ? findLargeObjects(body, json, scan) : noObjects,
     ...(isLarge && { references: allReferences(json) }),
+    ...(isLarge && longIntegers !== undefined && { longIntegers }),
     ...(!isUnique && { hasDuplicates: true }),
     ...(dropped !== undefined && { droppedField: dropped }),
   }
+}
+
+/** It takes as long to copy the digits of a long integer to another thread as to copy so many values. */
+const VALUES_PER_LONG_INTEGER = 5
+
+function countLong(counts: Readonly<ScanCounts>, longIntegers: LongIntegers = new Map()): Readonly<ScanCounts> {
+  let values = 0
+  for (const digits of longIntegers.values()) values += digits.size * VALUES_PER_LONG_INTEGER
+  return values === 0 ? counts : { ...counts, values: counts.values + values }
 }
 
 const allReferences = (json: JsonObject['json']): readonly Reference[] =>
@@ -155,6 +170,7 @@ const parsedBodies = new WeakMap<Buffer, ParsedBody>()
 
 export function cacheParsedBody(body: Buffer, found: ParsedBody): void {
   parsedBodies.set(body, found)
+  if ('json' in found && found.longIntegers !== undefined) keepLongIntegers(found.longIntegers)
   if ('json' in found && found.references !== undefined) cacheReferences(found.json, found.references)
   if ('json' in found && found.media !== undefined) cacheMeasured(found.media)
 }
@@ -236,19 +252,19 @@ export function findCaseDuplicate(
 /** Names that are the same in lower case: nearly all. */
 const LOWER_CASE = /^[a-z\d_]*$/
 
-/** Undefined if the body is not valid JSON or not valid UTF-8. */
-function parse(body: Buffer): unknown {
+/** The value is undefined if the body is not valid JSON or not valid UTF-8. */
+function parse(body: Buffer): ReturnType<typeof parseAndFind> {
   try {
-    return JSON.parse(decoder.decode(body))
+    return parseAndFind(decoder.decode(body))
   } catch {
-    return undefined
+    return { value: undefined }
   }
 }
 
 /** Parses JSON from an upstream. Undefined if it is invalid or nested too deeply. */
 export function parseUpstreamJson(text: string | Buffer): unknown {
   try {
-    return parseBoundedJson(text.toString(), bounds.jsonDepthMax)
+    return parseBoundedJson(text.toString(), bounds.jsonDepthMax, parseJson)
   } catch {
     return undefined
   }
@@ -262,5 +278,7 @@ export function explainAnswerBound(text: string): string | undefined {
 }
 
 /** Parses JSON inside a text, such as the arguments of a tool call. The scan of the body does not cover it. */
-export const parseNestedJson = (text: string, revive?: Parameters<typeof parseBoundedJson>[2]): unknown =>
-  parseBoundedJson(text, bounds.jsonDepthMax, revive)
+export const parseNestedJson = (text: string): unknown => parseBoundedJson(text, bounds.jsonDepthMax)
+
+/** The same for JSON that is only written again: long integers keep their digits. */
+export const parseNestedToWrite = (text: string): unknown => parseBoundedJson(text, bounds.jsonDepthMax, parseToWrite)
