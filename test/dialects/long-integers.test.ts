@@ -2,6 +2,7 @@
 // plain and streamed, between all dialects. The raw bytes are searched, because JSON.parse would round the integers.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { packReasoningState } from '../../src/protocols/neutral/reasoning-state.ts'
 import { jsonAnswer } from '../../tools/fake-upstream/answers.ts'
 import type { Script } from '../../tools/fake-upstream/script.ts'
 import { script } from '../../tools/fake-upstream/script.ts'
@@ -29,6 +30,7 @@ function expectIntegers(text: string, ...jsons: readonly string[]): void {
 
 interface Sent {
   readonly answer: string
+  readonly losses: string | null
   /** The request that the upstream received. */
   readonly upstream: string
 }
@@ -49,7 +51,7 @@ async function send(caller: Dialect, upstream: Dialect, { body, stream = false, 
   const answer = await response.text()
   expect([response.status, answer]).toEqual([200, answer])
   const received = harness.upstream.requests.at(-1)!.body.toString()
-  return { answer, upstream: received } satisfies Sent
+  return { answer, losses: response.headers.get('x-weir-loss'), upstream: received } satisfies Sent
 }
 
 interface Turn {
@@ -230,5 +232,67 @@ describe.each(dialects)('an answer for a caller of %s', caller => {
     harness.upstream.plan(sends(answer.events))
     const sent = await send(caller, upstream, { body: bodyOf(caller, upstream, false), credit: '0.05' })
     expectIntegers(sent.answer, ARGUMENTS)
+  })
+})
+
+/** State of another upstream, which is removed from a native request. */
+const FOREIGN = packReasoningState({ origin: 'elsewhere', form: 'encrypted', value: 'secret' })
+
+/** The messages before and after the foreign state is removed. */
+const native: readonly (readonly [Dialect, before: string, after: string])[] = [
+  [
+    'anthropic-messages',
+    `[ {"role":"user", "content":"Gr\\u00fc\\u00dfe"}, {"role":"assistant","content":[` +
+      `{"type":"thinking","thinking":"x","signature":"${FOREIGN}"},` +
+      `{"type":"tool_use", "id":"call_1","name":"f","input": ${ARGUMENTS}}]},` +
+      `{"role":"user","content":[{"type":"tool_result","tool_use_id":"call_1","content":[ ],"n":[1.0, 1e2]}]}]`,
+    `[{"role":"user", "content":"Gr\\u00fc\\u00dfe"},{"role":"assistant","content":[` +
+      `{"type":"tool_use", "id":"call_1","name":"f","input": ${ARGUMENTS}}]},` +
+      `{"role":"user","content":[{"type":"tool_result","tool_use_id":"call_1","content":[ ],"n":[1.0, 1e2]}]}]`,
+  ],
+  [
+    'gemini',
+    `[ {"role":"user","parts":[ {"text":"Gr\\u00fc\\u00dfe"}]},` +
+      `{"role":"model","parts":[{"text":"x","thought":true,"thoughtSignature":"${FOREIGN}"},` +
+      `{"functionCall": {"name":"f","args": ${ARGUMENTS}},"thought_signature":"${FOREIGN}"}]},` +
+      `{"role":"user","parts":[{"functionResponse":{"name":"f","response": ${RESULT}}}]}]`,
+    `[{"role":"user","parts":[ {"text":"Gr\\u00fc\\u00dfe"}]},` +
+      `{"role":"model","parts":[{"text":"x","thought":true},` +
+      `{"functionCall":{"name":"f","args": ${ARGUMENTS}},"thoughtSignature":"skip_thought_signature_validator"}]},` +
+      `{"role":"user","parts":[{"functionResponse":{"name":"f","response": ${RESULT}}}]}]`,
+  ],
+  [
+    'openai-chat',
+    `[ {"role":"user","content":"Gr\\u00fc\\u00dfe","n":[ 1.0]}, {"role":"assistant","content":[ ],` +
+      `"encrypted_content":"${FOREIGN}","n":{"x":1.0}}]`,
+    `[{"role":"user","content":"Gr\\u00fc\\u00dfe","n":[ 1.0]},{"role":"assistant","content":[ ],"n":{"x":1.0}}]`,
+  ],
+  [
+    'openai-responses',
+    `[{"role":"user","content":"Gr\\u00fc\\u00dfe","n":[ 1.0]}, {"type":"reasoning","summary":[],"id":"rs_1",` +
+      `"encrypted_content":"${FOREIGN}"},{"role":"user","content":"Hi","n": ${ARGUMENTS}}]`,
+    `[{"role":"user","content":"Gr\\u00fc\\u00dfe","n":[ 1.0]},{"role":"user","content":"Hi","n": ${ARGUMENTS}}]`,
+  ],
+]
+
+/** A native request around its messages; a text that makes it large comes before them. */
+const nativeRequests: Partial<Record<Dialect, (messages: string, text: string) => string>> = {
+  'anthropic-messages': (messages, text) => `{"system":"${text}","max_tokens": 20, "messages":${messages},"top_k":1.0}`,
+  'gemini': (messages, text) =>
+    `{"system_instruction":{"parts":[{"text":"${text}"}]},"contents":${messages},"generation_config":{"top_k": 1.0}}`,
+  'openai-chat': (messages, text) => `{"user":"u","metadata":{"x":"${text}"}, "messages":${messages},"n":1}`,
+  'openai-responses': (messages, text) => `{"instructions":"${text}","store":false, "input":${messages},"top_p":1.0}`,
+}
+
+describe.each(native)('a native request of %s', (dialect, before, after) => {
+  test.each([1, 100_000])('changes only the messages with foreign state (%d characters)', async chars => {
+    const text = 'x'.repeat(dialect === 'openai-chat' ? 1 : chars)
+    const build = (messages: string, model: string): string => {
+      const body = nativeRequests[dialect]!(messages, text)
+      return dialect === 'gemini' ? body : `{"model":"${model}",${body.slice(1)}`
+    }
+    const sent = await send(dialect, dialect, { body: build(before, modelOf(dialect)) })
+    expect(sent.upstream).toBe(build(after, 'echo'))
+    expect(sent.losses).toBe('reasoning_state')
   })
 })

@@ -3,7 +3,7 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import type { ObjectScan } from './json-bytes.ts'
-import { countFields, decodeName, hasLoneSurrogate, parseBoundedJson, scanObject } from './json-bytes.ts'
+import { countFields, decodeName, hasLoneSurrogate, parseBoundedJson, scanList, scanObject } from './json-bytes.ts'
 
 const bytes = (text: string): Buffer => Buffer.from(text, 'utf8')
 const scan = (text: string, depthMax = 256) => scanObject(bytes(text), { depthMax, valuesMax: 1_000 })
@@ -191,6 +191,39 @@ describe('hasLoneSurrogate', () => {
     ['{"\\ud800":1}', true],
   ])('is for %s: %p', (text, lone) => {
     expect(hasLoneSurrogate(bytes(text))).toBe(lone)
+  })
+})
+
+describe('scanList', () => {
+  const elementsOf = (text: string): readonly string[] | undefined =>
+    scanList(bytes(text), { depthMax: 256, valuesMax: 1_000 })?.map(({ start, end }) =>
+      bytes(text).subarray(start, end).toString('utf8'),
+    )
+
+  test.each([
+    ['[]', []],
+    [' [ ] ', []],
+    ['[1]', ['1']],
+    [' [1.0 ,\n"],[" , {"a":[2]},[[]],null]', ['1.0', '"],["', '{"a":[2]}', '[[]]', 'null']],
+  ])('finds the elements of %s', (text, elements) => {
+    expect(elementsOf(text)).toEqual(elements)
+  })
+
+  test.each(['', '{}', '1', '[', '[1', '[1,', '[,]', '["a]', '[1 2]', `[${'['.repeat(300)}`])(
+    'finds none in %s',
+    text => {
+      expect(elementsOf(text)).toBeUndefined()
+    },
+  )
+
+  test('finds the elements of any list', () => {
+    const blanks = fc.constantFrom('', ' ', '\n\t')
+    fc.assert(
+      fc.property(fc.array(fc.jsonValue()), blanks, (list, blank) => {
+        const texts = list.map(value => JSON.stringify(value))
+        expect(elementsOf(`[${blank}${texts.join(`${blank},${blank}`)}${blank}]`)).toEqual(texts)
+      }),
+    )
   })
 })
 

@@ -90,6 +90,10 @@ function fieldName(bytes: Buffer, start: number, end: number): string | undefine
   }
 }
 
+/** Whether a number, `true`, `false` or `null` ends before this byte. */
+const endsWord = (byte: number | undefined): boolean =>
+  byte === COMMA || byte === BRACE_CLOSE || byte === BRACKET_CLOSE || isSpace(byte)
+
 /** Returns the index after the value at `at`, or a problem. */
 function valueEnd(bytes: Buffer, at: number, scan: ScanState): number | ScanProblem {
   const first = bytes[at]
@@ -99,7 +103,7 @@ function valueEnd(bytes: Buffer, at: number, scan: ScanState): number | ScanProb
   }
   if (first === BRACE_OPEN || first === BRACKET_OPEN) return containerEnd(bytes, at, scan)
   let end = at
-  while (end < bytes.length && bytes[end] !== COMMA && bytes[end] !== BRACE_CLOSE && !isSpace(bytes[end])) end++
+  while (end < bytes.length && !endsWord(bytes[end])) end++
   return end === at ? 'malformed' : end
 }
 
@@ -196,6 +200,25 @@ export function scanObject(bytes: Buffer, bounds: ScanBounds): ObjectScan | Scan
 }
 
 const noNames: ReadonlySet<string> = new Set()
+
+/** Finds the elements of a JSON list. Undefined for text that is no list, or that exceeds the bounds. */
+export function scanList(bytes: Buffer, bounds: ScanBounds): readonly FieldSpan[] | undefined {
+  const state: ScanState = { bounds, counts: { values: 0, containers: 0, names: 0, fields: 0 }, names: undefined }
+  const elements: FieldSpan[] = []
+  let at = skipSpace(bytes, 0)
+  if (bytes[at] !== BRACKET_OPEN) return undefined
+  at = skipSpace(bytes, at + 1)
+  for (let isOver = bytes[at] === BRACKET_CLOSE; !isOver; at++) {
+    at = skipSpace(bytes, at)
+    const end = valueEnd(bytes, at, state)
+    if (typeof end === 'string') return undefined
+    elements.push({ start: at, end })
+    at = skipSpace(bytes, end)
+    isOver = bytes[at] === BRACKET_CLOSE
+    if (!isOver && bytes[at] !== COMMA) return undefined
+  }
+  return elements
+}
 
 /** The index of the first byte from `at` on that is no white space. */
 function skipSpace(bytes: Buffer, at: number): number {

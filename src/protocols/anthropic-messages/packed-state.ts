@@ -49,7 +49,7 @@ function readIds(id: string | undefined): readonly [callId?: string, ownId?: str
 
 /**
  * Unpacks state that the target's own origin made, and removes all other packed state. Undefined if the messages hold no
- * packed state.
+ * packed state. What is unchanged is the same object as before.
  */
 export function removePackedState(messages: readonly unknown[], target: StateTarget): readonly unknown[] | undefined {
   let changed = false
@@ -61,8 +61,10 @@ export function removePackedState(messages: readonly unknown[], target: StateTar
       continue
     }
     const remaining = content.map(block => cleanBlock(block, target)).filter(block => block !== undefined)
-    changed ||= remaining.length !== content.length || remaining.some((block, index) => block !== content[index])
-    if (remaining.length > 0 || content.length === 0) cleaned.push({ ...(message as Json), content: remaining })
+    const isSame = remaining.length === content.length && remaining.every((block, index) => block === content[index])
+    changed ||= !isSame
+    if (isSame) cleaned.push(message)
+    else if (remaining.length > 0) cleaned.push({ ...(message as Json), content: remaining })
   }
   return changed ? cleaned : undefined
 }

@@ -5,6 +5,7 @@ import { THINKING_BUDGET_MIN } from '../../base/money/model-traits.ts'
 import type { Call, CallTarget } from '../neutral/call.ts'
 import { PACKED_PREFIX } from '../neutral/reasoning-state.ts'
 import type { RequestHead } from '../protocol.ts'
+import { replaceChanged } from '../request/changed-field.ts'
 import {
   checkMessages,
   checkTools,
@@ -130,7 +131,7 @@ export function writeCall(call: Call, target: CallTarget): Uint8Array {
   // The caller sends back packed reasoning state from an earlier answer. Only the provider that made it can use it.
   const messages = json.messages as readonly unknown[]
   const cleaned = body.includes(PACKED_PREFIX) ? removePackedState(messages, target) : undefined
-  if (cleaned !== undefined) replaceField('messages', cleaned)
+  if (cleaned !== undefined) splices.push(replaceChanged(body, fields.get('messages')!, messages, cleaned))
   const thinking = limitThinking(json.thinking, cap, cleaned)
   if (thinking?.type === 'disabled') target.losses?.add('thinking')
   if (thinking !== undefined) replaceField('thinking', thinking)

@@ -4,7 +4,6 @@
 import type { CallTarget } from '../neutral/call.ts'
 import { PACKED_PREFIX, packReasoningState, unpackReasoningState } from '../neutral/reasoning-state.ts'
 import { isObject } from '../request/json-body.ts'
-import type { Json } from '../request/json-type.ts'
 import { toCamelCaseFields } from './field-names.ts'
 import { asList } from './input.ts'
 
@@ -25,17 +24,21 @@ export const placeholderSignatures: readonly unknown[] = [
 type StateTarget = Pick<CallTarget, 'origin' | 'losses'>
 
 /**
- * The top-level fields of `json` are in camelCase. State that was made by the target's own origin is unpacked and sent;
- * all other packed state is removed.
+ * State that was made by the target's own origin is unpacked and sent; all other packed state is removed. Undefined if the
+ * contents hold no packed state. What is unchanged is the same object as before.
  */
-export function removePackedState(json: Json, target: StateTarget): Json {
-  const contents = asList(json.contents).flatMap((content): readonly unknown[] => {
+export function removePackedState(contents: unknown, target: StateTarget): readonly unknown[] | undefined {
+  let isChanged = false
+  const cleaned = asList(contents).flatMap((content): readonly unknown[] => {
     if (!isObject(content)) return [content]
     const parts = asList(content.parts)
-    const cleaned = parts.flatMap(part => cleanPart(part, target))
-    return cleaned.length > 0 || parts.length === 0 ? [{ ...content, parts: cleaned }] : []
+    const remaining = parts.flatMap(part => cleanPart(part, target))
+    const isSame = remaining.length === parts.length && remaining.every((part, index) => part === parts[index])
+    if (isSame) return [content]
+    isChanged = true
+    return remaining.length > 0 ? [{ ...content, parts: remaining }] : []
   })
-  return { ...json, contents }
+  return isChanged ? cleaned : undefined
 }
 
 function cleanPart(given: unknown, { origin, losses }: StateTarget): readonly unknown[] {

@@ -5,10 +5,10 @@ import { Refusal } from '../../base/errors.ts'
 import type { Call, CallTarget } from '../neutral/call.ts'
 import { PACKED_PREFIX } from '../neutral/reasoning-state.ts'
 import type { RequestHead } from '../protocol.ts'
+import { replaceChanged } from '../request/changed-field.ts'
 import { invalid, missing, readOptional, refuseFields } from '../request/checks.ts'
 import { insertField } from '../request/field-splice.ts'
 import { isObject, readJsonObject, scanField } from '../request/json-body.ts'
-import type { Json } from '../request/json-type.ts'
 import type { Splice } from '../request/splices.ts'
 import { applySplices } from '../request/splices.ts'
 import { readTags } from '../request/tags.ts'
@@ -125,13 +125,13 @@ function checkConfigOnce(body: Buffer, { generationConfig: span }: FieldSpans): 
  * that Google did not make.
  */
 export function writeCall(call: Call, target: CallTarget): Uint8Array {
-  if (call.body.indexOf(PACKED_PREFIX) >= 0) {
-    return Buffer.from(JSON.stringify(removePackedState(buildBody(call, target), target)))
-  }
-  const spans = findFieldSpans(call.fields, ['model', 'generationConfig'])
+  const spans = findFieldSpans(call.fields, ['model', 'contents', 'generationConfig'])
   const splices: Splice[] = []
   if (spans.model !== undefined) splices.push({ ...spans.model, text: JSON.stringify(`models/${target.model}`) })
   if (target.cap !== undefined) splices.push(...capSplices(call, spans, target.cap))
+  const { contents } = call.json
+  const cleaned = call.body.includes(PACKED_PREFIX) ? removePackedState(contents, target) : undefined
+  if (cleaned !== undefined) splices.push(replaceChanged(call.body, spans.contents!, contents, cleaned))
   return splices.length === 0 ? call.body : applySplices(call.body, splices)
 }
 
@@ -145,14 +145,4 @@ function capSplices(call: Call, { generationConfig: given }: FieldSpans, cap: nu
   if (own !== undefined) return [{ start: given.start + own.start, end: given.start + own.end, text: String(cap) }]
   const open = given.start + 1
   return [{ start: open, end: open, text: scan.fields.size === 0 ? text : `${text},` }]
-}
-
-/** The same as a parsed object, for a body that has to be serialized again. */
-function buildBody(call: Call, { model, cap }: CallTarget): Json {
-  const json: Record<string, unknown> = { ...toCamelCaseFields(call.json) }
-  if (json.model !== undefined) json.model = `models/${model}`
-  const isCapped = cap !== undefined && (call.outputTokensMax === undefined || call.outputTokensMax > cap)
-  const config = toCamelCaseFields((json.generationConfig ?? {}) as Json)
-  if (isCapped) json.generationConfig = { ...config, maxOutputTokens: cap }
-  return json
 }

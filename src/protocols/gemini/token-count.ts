@@ -1,6 +1,7 @@
 // POST /v1beta/models/…:countTokens. The body holds contents only, or a whole request under `generateContentRequest`.
 
 import { tokenCount } from '../../base/money/usage.ts'
+import { writeJson } from '../../base/text/long-integers.ts'
 import type { Call, CallTarget } from '../neutral/call.ts'
 import type { Conversation } from '../neutral/conversation.ts'
 import type { ConversationTarget, RequestHead } from '../protocol.ts'
@@ -27,7 +28,8 @@ export function readCountCall(body: Buffer, request: RequestHead): Call {
 
 /** Writes a count request for an upstream of this dialect. */
 export function writeCountCall(call: Call, target: CallTarget): string {
-  return buildCountBody(removePackedState(toCamelCaseFields(call.json), target), target.model)
+  const json = toCamelCaseFields(call.json)
+  return buildCountBody({ ...json, contents: removePackedState(json.contents, target) ?? json.contents }, target.model)
 }
 
 export function writeCountConversation(conversation: Conversation, target: ConversationTarget): string {
@@ -36,7 +38,7 @@ export function writeCountConversation(conversation: Conversation, target: Conve
 
 /** Sends the whole request, because instructions and tools are tokens, too. */
 function buildCountBody(request: Json, model: string): string {
-  return JSON.stringify({ generateContentRequest: { ...request, model: `models/${model}` } })
+  return writeJson({ generateContentRequest: { ...request, model: `models/${model}` } })
 }
 
 export function writeCount({ tokens, cached = 0 }: { readonly tokens: number; readonly cached?: number }): string {

@@ -401,8 +401,8 @@ test('a plain answer and its stream have the same content and all reasoning stat
 
 test('P25: an unsigned call gets a placeholder that Google accepts and that no other provider takes for state', () => {
   const parts = [{ functionCall: { name: 'f', args: {} }, thoughtSignature: UNSIGNED_CALL }]
-  const sent = removePackedState({ contents: [{ role: 'model', parts }] }, { origin: 'here' })
+  const sent = removePackedState([{ role: 'model', parts }], { origin: 'here' })
   const signed = [{ functionCall: { name: 'f', args: {} }, thoughtSignature: 'skip_thought_signature_validator' }]
-  expect(sent.contents).toEqual([{ role: 'model', parts: signed }])
+  expect(sent).toEqual([{ role: 'model', parts: signed }])
   expect(readReasoningState(UNSIGNED_CALL)).toBeUndefined()
 })

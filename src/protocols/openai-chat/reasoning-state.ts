@@ -69,13 +69,14 @@ export function removePackedState({ body, json }: Pick<Call, 'body' | 'json'>): 
     let message = given as Json
     if (isPacked(message.encrypted_content)) message = withoutField(message, 'encrypted_content')
     if (!Array.isArray(message.tool_calls)) return message
-    const calls = message.tool_calls.map((call: unknown) => {
+    const toolCalls = message.tool_calls as readonly unknown[]
+    const calls = toolCalls.map(call => {
       const extra = isObject(call) ? call.extra_content : undefined
       const google = isObject(extra) ? extra.google : undefined
       const isPackedByGateway = isObject(google) && isPacked(google.thought_signature)
-      return isPackedByGateway ? withoutField(call as Json, 'extra_content') : (call as unknown)
+      return isPackedByGateway ? withoutField(call as Json, 'extra_content') : call
     })
-    return { ...message, tool_calls: calls }
+    return calls.every((call, index) => call === toolCalls[index]) ? message : { ...message, tool_calls: calls }
   })
   return isChanged ? messages : undefined
 }

@@ -3,6 +3,7 @@
 import { Refusal } from '../../base/errors.ts'
 import type { FieldSpan } from '../../base/text/json-bytes.ts'
 import type { Call, CallTarget, OutputCapField } from '../neutral/call.ts'
+import { replaceChanged } from '../request/changed-field.ts'
 import {
   checkMessages,
   checkTools,
@@ -111,7 +112,9 @@ export function writeChatCall(call: Call, target: CallTarget, { capsVisibleOutpu
   }
   const messages = removePackedState(call)
   if (messages !== undefined) target.losses?.add('reasoning_state')
-  if (messages !== undefined) splices.push({ ...call.fields.get('messages')!, text: JSON.stringify(messages) })
+  if (messages !== undefined) {
+    splices.push(replaceChanged(call.body, call.fields.get('messages')!, call.json.messages, messages))
+  }
   return applySplices(call.body, splices)
 }
 

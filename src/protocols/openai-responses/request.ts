@@ -2,6 +2,7 @@
 
 import type { Call, CallState, CallTarget } from '../neutral/call.ts'
 import { PACKED_PREFIX, unpackReasoningState } from '../neutral/reasoning-state.ts'
+import { replaceChanged } from '../request/changed-field.ts'
 import {
   checkTools,
   invalid,
@@ -115,7 +116,7 @@ export function writeCall(call: Call, target: CallTarget): Uint8Array {
   }
   const input = call.fields.get('input')
   const changed = input === undefined ? undefined : inputForUpstream(call, target)
-  if (changed !== undefined) splices.push({ ...input!, text: JSON.stringify(changed) })
+  if (changed !== undefined) splices.push(replaceChanged(call.body, input!, call.json.input, changed))
   return applySplices(call.body, splices)
 }
 
