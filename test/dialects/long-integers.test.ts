@@ -296,3 +296,19 @@ describe.each(native)('a native request of %s', (dialect, before, after) => {
     expect(sent.losses).toBe('reasoning_state')
   })
 })
+
+test('the result null of a tool is a text for Gemini', async () => {
+  for (const caller of dialects.filter(dialect => dialect !== 'gemini')) {
+    for (const [result, response] of [
+      ['null', '{"output":"null"}'],
+      [' null\n', '{"output":" null\\n"}'],
+      ['', '{"output":""}'],
+      ['{}', '{}'],
+      ['[9223372036854775807]', '{"output":"[9223372036854775807]"}'],
+    ] as const) {
+      const body = requests[caller]({ model: modelOf('gemini'), text: 'Hi', result })
+      const { upstream: received } = await send(caller, 'gemini', { body })
+      expect(received).toContain(`"response":${response}`)
+    }
+  }
+})

@@ -13,7 +13,7 @@ import { isInstruction, markInstruction } from '../neutral/instructions.ts'
 import type { ReasoningState } from '../neutral/reasoning-state.ts'
 import type { ConversationTarget } from '../protocol.ts'
 import { invalid } from '../request/checks.ts'
-import { parseArguments } from './argument-json.ts'
+import { parseArguments, parseObject } from './argument-json.ts'
 import { writeMedia } from './media.ts'
 import { LOST_SIGNATURE } from './packed-state.ts'
 import type { GeminiToolNames } from './tool-names.ts'
@@ -227,7 +227,7 @@ const markText = (part: ConversationPart): ConversationPart =>
 
 /** Google requires an object: the result itself if its text is a JSON object, else an object around the text. */
 function writeResponse(text: string, failed: boolean): WireObject {
-  const json = text.trim() === '' ? undefined : parseArguments(text)
+  const json = parseObject(text)
   if (failed) return { error: json ?? text }
   return json ?? { output: text }
 }
