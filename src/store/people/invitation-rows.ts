@@ -4,7 +4,7 @@
 import type { Steps } from '../engine/steps.ts'
 import { query } from '../engine/steps.ts'
 import type { SiteRoleName } from './people.ts'
-import type { Clock, Grant } from './people-rows.ts'
+import type { Grant, RightsClock } from './people-rows.ts'
 import { findActor, findPerson, isAtLeast, mayChange, mayGrant } from './people-rows.ts'
 
 /** The name of the row with all site settings that differ from their defaults. */
@@ -52,14 +52,14 @@ function* whoMayInvite(): Steps<Inviters> {
 }
 
 /** Whether an actor may invite somebody with this grant now: the rights of the actor and the setting of the site count. */
-export function* mayInvite(actorId: number, grant: Grant, clock: Clock): Steps<boolean> {
+export function* mayInvite(actorId: number, grant: Grant, clock: RightsClock): Steps<boolean> {
   if (!(yield* mayGrant(actorId, grant, clock))) return false
   const actor = yield* findActor(actorId, clock)
   return isAtLeast(actor!.role, 'admin') || (yield* whoMayInvite()) === 'managers'
 }
 
 /** Whether the author of an invitation still has the right to what it offers. If not, nobody can accept it. */
-export function* isOfferValid(offer: InvitationOffer, clock: Clock): Steps<boolean> {
+export function* isOfferValid(offer: InvitationOffer, clock: RightsClock): Steps<boolean> {
   const authorId = offer.byId ?? 0
   if (offer.kind === 'join') return yield* mayInvite(authorId, offer, clock)
   const person = yield* findPerson(offer.personId ?? 0)

@@ -14,7 +14,7 @@ export const MANAGER_RANK = 3
 const DEVELOPER_RANK = 2
 
 /** What decisions about rights need of the engine: service tokens expire. */
-export type Clock = Pick<OperationContext, 'nowMs'>
+export type RightsClock = Pick<OperationContext, 'nowMs'>
 
 export const isAtLeast = (role: SiteRoleName, least: SiteRoleName): boolean =>
   roles.indexOf(role) >= roles.indexOf(least)
@@ -71,7 +71,7 @@ function* accessRank(accountId: number, actorId: number): Steps<number> {
 }
 
 /** The present rights of an actor; undefined for a disabled person, a token that is no longer valid, and nobody. */
-export function* findActor(actorId: number, { nowMs }: Clock): Steps<ActorRights | undefined> {
+export function* findActor(actorId: number, { nowMs }: RightsClock): Steps<ActorRights | undefined> {
   if (actorId === 0) return { role: 'owner', isToken: false, expiresMs: null }
   const person = yield* find.get(actorId)
   if (person !== undefined) {
@@ -84,7 +84,7 @@ export function* findActor(actorId: number, { nowMs }: Clock): Steps<ActorRights
 }
 
 /** Whether an actor may know that the account exists. */
-export function* seesAccount(actorId: number, accountId: number, clock: Clock): Steps<boolean> {
+export function* seesAccount(actorId: number, accountId: number, clock: RightsClock): Steps<boolean> {
   if (!(yield* isCustomer(accountId))) return false
   const role = (yield* findActor(actorId, clock))?.role ?? 'member'
   return isAtLeast(role, 'support') || (yield* accessRank(accountId, actorId)) > 0
@@ -103,7 +103,7 @@ export function* isLastOwner({ role, disabled }: PersonRow): Steps<boolean> {
  * An actor can grant no higher role than the own one, and membership only of accounts that the actor manages. Only
  * people make owners: a service token that leaks must not leave an owner behind.
  */
-export function* mayGrant(actorId: number, { role, member }: Grant, clock: Clock): Steps<boolean> {
+export function* mayGrant(actorId: number, { role, member }: Grant, clock: RightsClock): Steps<boolean> {
   const rights = yield* findActor(actorId, clock)
   if (rights === undefined || (rights.isToken && role === 'owner')) return false
   if (isAtLeast(rights.role, 'admin')) return isAtLeast(rights.role, role)
@@ -111,14 +111,14 @@ export function* mayGrant(actorId: number, { role, member }: Grant, clock: Clock
 }
 
 /** Whether an actor may create keys in an account. */
-export function* mayDevelop(actorId: number, accountId: number, clock: Clock): Steps<boolean> {
+export function* mayDevelop(actorId: number, accountId: number, clock: RightsClock): Steps<boolean> {
   const rights = yield* findActor(actorId, clock)
   if (rights === undefined) return false
   return isAtLeast(rights.role, 'admin') || (yield* accessRank(accountId, actorId)) >= DEVELOPER_RANK
 }
 
 /** Whether an actor may change another person. */
-export function* mayChange(actorId: number, { role }: PersonRow, clock: Clock): Steps<boolean> {
+export function* mayChange(actorId: number, { role }: PersonRow, clock: RightsClock): Steps<boolean> {
   const actorRole = (yield* findActor(actorId, clock))?.role
   return actorRole !== undefined && isAtLeast(actorRole, 'admin') && isAtLeast(actorRole, role)
 }

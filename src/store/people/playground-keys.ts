@@ -4,7 +4,7 @@
 import type { Steps } from '../engine/steps.ts'
 import { query } from '../engine/steps.ts'
 import { playgroundKeyName, revokeKeyRow } from '../rules/key-operations.ts'
-import type { Clock } from './people-rows.ts'
+import type { RightsClock } from './people-rows.ts'
 import { mayDevelop } from './people-rows.ts'
 
 interface PlaygroundActor {
@@ -19,7 +19,7 @@ const findOpen = query<{ id: bigint; account_id: bigint }>(
 const rename = query('UPDATE api_key SET name = ?2 WHERE playground_of = ?1 AND name <> ?2')
 
 /** Revokes the playground keys of an actor in the accounts where the actor may not create keys. Returns their ids. */
-export function* revokeLostPlaygroundKeys({ actorId, subject }: PlaygroundActor, clock: Clock): Steps<number[]> {
+export function* revokeLostPlaygroundKeys({ actorId, subject }: PlaygroundActor, clock: RightsClock): Steps<number[]> {
   const revoked: number[] = []
   for (const { id, account_id: accountId } of yield* findOpen.all(subject)) {
     if (yield* mayDevelop(actorId, Number(accountId), clock)) continue
