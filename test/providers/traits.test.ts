@@ -173,7 +173,7 @@ test('the same model has the same traits at every provider', () => {
     ['bedrock/global.anthropic.claude-opus-5-5', 'anthropic/claude-opus-5-5'],
     ['bedrock/us.anthropic.claude-opus-4-1-20250805-v1:0', 'anthropic/claude-opus-4-1'],
     ['vertex-anthropic/claude-sonnet-4-5@20250929', 'anthropic/claude-sonnet-4-5'],
-    ['vertex/gemini-3.1-pro-preview', 'google/gemini-3.1-pro-preview'],
+    ['vertex/gemini-2.0-flash', 'google/gemini-2.0-flash'],
   ] as const
   for (const [path, at] of same) {
     expect(traitsOf(path)).toBeDefined()

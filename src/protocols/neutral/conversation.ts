@@ -14,8 +14,8 @@ export interface Conversation {
   /** False: the model may call only one tool at a time. */
   readonly parallelCalls?: boolean
   readonly format?: OutputFormat
-  /** The caller follows OpenAI's rules for strict schemas. Absent: the rules of its own dialect, which are others. */
-  readonly schemaRules?: 'openai'
+  /** The caller's dialect has OpenAI's rules for strict schemas. Otherwise it has others. */
+  readonly followsStrictRules?: boolean
   readonly reasoning?: ReasoningOptions
   readonly settings: GenerationSettings
   /** Paths of request fields that no other dialect can carry. Each one is a loss. */

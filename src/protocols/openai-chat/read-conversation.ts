@@ -41,7 +41,7 @@ export function readConversation(call: Call, { dialect }: ChatFlavour): Conversa
     ...(toolChoice && { toolChoice }),
     ...(parallelCalls !== undefined && { parallelCalls }),
     ...(format && { format }),
-    schemaRules: 'openai',
+    followsStrictRules: true,
     ...(reasoning && { reasoning }),
     settings,
     lostFields: [...unread],

@@ -79,7 +79,7 @@ export interface SentSchema extends WantedSchema {
 }
 
 interface StrictOptions {
-  readonly schemaRules: Conversation['schemaRules']
+  readonly followsStrictRules: Conversation['followsStrictRules']
   readonly knowsStrict: boolean
   /** The schema is that of a function. If it names no properties, the function has none. */
   readonly isFunction: boolean
@@ -87,8 +87,8 @@ interface StrictOptions {
 
 /** Callers of OpenAI's dialects know OpenAI's rules, so that what they send stays as it is. */
 export function writeStrictness({ schema, strict }: WantedSchema, options: StrictOptions): SentSchema {
-  const { schemaRules, knowsStrict, isFunction } = options
-  if (schemaRules === 'openai') return { schema, strict, isWeaker: false }
+  const { followsStrictRules, knowsStrict, isFunction } = options
+  if (followsStrictRules === true) return { schema, strict, isWeaker: false }
   if (strict !== true) return { schema, strict: knowsStrict ? strict : undefined, isWeaker: false }
   const converted = knowsStrict ? toStrictSchema(isFunction ? { properties: {}, ...schema } : schema) : undefined
   if (converted === undefined) return { schema, isWeaker: true }

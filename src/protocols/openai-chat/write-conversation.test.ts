@@ -489,7 +489,7 @@ describe('settings', () => {
   test('request a schema, or describe it in a message', () => {
     const schema = { type: 'object', properties: { a: {} } }
     const format = { kind: 'schema', name: 'a b', schema, strict: true } as const
-    expect(write({ format, schemaRules: 'openai' }).body.response_format).toEqual({
+    expect(write({ format, followsStrictRules: true }).body.response_format).toEqual({
       type: 'json_schema',
       json_schema: { name: 'a_b', schema, strict: true },
     })

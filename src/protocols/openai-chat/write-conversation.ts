@@ -30,11 +30,11 @@ export function writeConversation(
   target: ConversationTarget,
   flavour: ChatFlavour,
 ): string {
-  const { schemaRules } = conversation
+  const { followsStrictRules } = conversation
   const writing = {
     flavour,
     target,
-    schemaRules,
+    followsStrictRules,
     names: new ChatToolNames(conversation.tools, target.notes),
     ids: new ChatCallIds(conversation.messages, target.callIdChars),
   }

@@ -34,13 +34,13 @@ export function writeTools(
 export interface ChatToolWriteContext extends ChatWriteContext {
   readonly names: ChatToolNames
   readonly ids: ChatCallIds
-  readonly schemaRules: Conversation['schemaRules']
+  readonly followsStrictRules: Conversation['followsStrictRules']
 }
 
 /** The schema of a function or of the answer, as strict as the upstream can be asked to be. */
 export function writeSchema(wanted: WantedSchema, writing: ChatToolWriteContext, isFunction: boolean): SentSchema {
-  const { schemaRules } = writing
-  return writeStrictness(wanted, { schemaRules, knowsStrict: acceptsField(writing, 'strict'), isFunction })
+  const { followsStrictRules } = writing
+  return writeStrictness(wanted, { followsStrictRules, knowsStrict: acceptsField(writing, 'strict'), isFunction })
 }
 
 function writeTool(tool: Tool, writing: ChatToolWriteContext): object[] {

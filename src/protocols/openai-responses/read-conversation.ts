@@ -56,7 +56,7 @@ export function readConversation({ json, stream }: Call, flavour: ResponsesFlavo
     ...(toolChoice !== undefined && { toolChoice }),
     ...(parallelCalls !== undefined && { parallelCalls }),
     ...(format !== undefined && { format }),
-    schemaRules: 'openai',
+    followsStrictRules: true,
     ...(reasoning !== undefined && { reasoning }),
     settings: { ...readSettings(json, textOptions), ...readProbs(json, reading), ...(cache && { cache }), stream },
     lostFields: [...reading.lostFields],

@@ -48,7 +48,7 @@ function requestOf(conversation: Conversation, { flavour, target }: ResponsesTar
   if ((settings.choices ?? 1) > 1) throw invalid('n', 'must be 1 for this model')
   const known = tools.flatMap(tool => (tool.kind === 'function' || tool.kind === 'custom' ? [tool.name] : []))
   const names = new ResponsesToolNames(target.notes, known)
-  const writing: ResponsesWriteContext = { flavour, target, names, schemaRules: conversation.schemaRules }
+  const writing: ResponsesWriteContext = { flavour, target, names, followsStrictRules: conversation.followsStrictRules }
   const reasoning = writeReasoning(conversation.reasoning, writing)
   const { instructions, turns } = splitInstructions(conversation.messages)
   const written = writeTools(conversation, writing)

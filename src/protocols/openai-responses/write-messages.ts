@@ -23,7 +23,7 @@ export interface ResponsesWriteContext {
   readonly flavour: ResponsesFlavour
   readonly target: ConversationTarget
   readonly names: ResponsesToolNames
-  readonly schemaRules: Conversation['schemaRules']
+  readonly followsStrictRules: Conversation['followsStrictRules']
 }
 
 export function writeMessages(turns: readonly ConversationMessage[], writing: ResponsesWriteContext): readonly Json[] {

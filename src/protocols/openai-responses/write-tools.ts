@@ -61,9 +61,9 @@ function writeTool(tool: Tool, writing: ResponsesWriteContext): Json | undefined
 }
 
 /** In this dialect a function is strict by default. */
-function writeFunction(tool: FunctionTool, { names, target, schemaRules }: ResponsesWriteContext): Json {
+function writeFunction(tool: FunctionTool, { names, target, followsStrictRules }: ResponsesWriteContext): Json {
   const { name, description, schema = emptySchema, strict } = tool
-  const written = writeStrictness({ schema, strict }, { schemaRules, knowsStrict: true, isFunction: true })
+  const written = writeStrictness({ schema, strict }, { followsStrictRules, knowsStrict: true, isFunction: true })
   if (written.isWeaker) target.notes.losses.add('tools.strict')
   return {
     type: 'function',
@@ -109,7 +109,7 @@ function writeChoice({ mode, names }: ToolChoice, tools: readonly Tool[], writin
 /** Uses the JSON mode if the model has no support for schemas. */
 export function writeFormat(
   format: OutputFormat,
-  { target, schemaRules }: ResponsesWriteContext,
+  { target, followsStrictRules }: ResponsesWriteContext,
   hasTools: boolean,
 ): Json {
   if (format.kind === 'json') return { type: 'json_object' }
@@ -123,7 +123,7 @@ export function writeFormat(
     strict = false,
     isWeaker,
   } = writeStrictness(format, {
-    schemaRules,
+    followsStrictRules,
     knowsStrict: true,
     isFunction: false,
   })
