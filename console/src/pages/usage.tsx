@@ -8,8 +8,9 @@ import { useMe } from '../api/session.ts'
 import type { Figures as FiguresOfTime, SeriesPoint } from '../api/types.ts'
 import type { Line } from '../parts/chart.tsx'
 import { Chart, useOpenRecords } from '../parts/chart.tsx'
+import { chartDays } from '../parts/chart-days.ts'
 import { RangeFilter, SelectFilter } from '../parts/filters.tsx'
-import { axisMoney, nanosOf, percent, shortNumber, wholeNumber, zoneLabel, zoneName } from '../parts/format.ts'
+import { axisMoney, nanosOf, percent, shortNumber, wholeNumber, zoneLabel } from '../parts/format.ts'
 import { useOutcomeName } from '../parts/outcome.tsx'
 import { Page, Section, Tabs } from '../parts/page.tsx'
 import { definedOnly, rangeOf, useSearchState } from '../parts/search.ts'
@@ -48,9 +49,10 @@ const formatOf =
 function useUsageQuery() {
   const [search] = useSearchState<Search>()
   const account = useAccount()
-  const { from, before, lengthMs } = rangeOf(search, '7d')
+  const range = rangeOf(search, '7d')
+  const { from, before } = range
   const { key, model, channel } = search
-  return { query: definedOnly({ account: account?.id, key, model, channel, from, before }), lengthMs, search }
+  return { query: definedOnly({ account: account?.id, key, model, channel, from, before }), range, search }
 }
 
 export function UsagePage() {
@@ -128,11 +130,11 @@ const DAY = 86_400_000
 
 function OverTime() {
   const t = useWords(usageWords)
-  const { query, lengthMs, search } = useUsageQuery()
+  const { query, range, search } = useUsageQuery()
   const measure = search.by ?? 'cost'
-  const step = lengthMs > 4 * DAY ? 'day' : 'hour'
-  // Days of a time zone are made from hours, which the statistics keep for 92 days.
-  const zone = step === 'day' ? (zoneName() ?? Intl.DateTimeFormat().resolvedOptions().timeZone) : undefined
+  const step = range.lengthMs > 4 * DAY ? 'day' : 'hour'
+  const { zone, isInstead } = step === 'day' ? chartDays(range) : { zone: undefined, isInstead: false }
+  const note = t(isInstead ? 'utcNote' : 'zoneNote', { zone: zoneLabel() })
   const split = search.split
   const asked = definedOnly({
     ...query,
@@ -147,7 +149,7 @@ function OverTime() {
   const outcomeName = useOutcomeName()
   const nameOf = split === 'outcome' ? outcomeName : (name: string) => name
   return (
-    <Section title={t('overTime')} {...(step === 'day' && { note: t('zoneNote', { zone: zoneLabel() }) })}>
+    <Section title={t('overTime')} {...(step === 'day' && { note })}>
       <Query of={series}>
         {answer => {
           const { data, groups } = answer
@@ -174,6 +176,7 @@ function OverTime() {
               isStacked={groups !== null}
               format={formatOf(measure)}
               height={220}
+              zone={isInstead ? 'UTC' : undefined}
               onStep={openRecords}
             />
           )

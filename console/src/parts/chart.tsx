@@ -33,6 +33,8 @@ interface ChartProps {
   /** Draws the lines on top of each other. */
   readonly isStacked?: boolean
   readonly height?: number
+  /** The zone of the shown times, if it is not that of the viewer. */
+  readonly zone?: string | undefined
   /** A click on a step opens the records of that step. In the table it is a link. */
   readonly onStep?: OpenStep
 }
@@ -46,15 +48,15 @@ const toneOf = (line: Line, index: number): NonNullable<Line['tone']> => line.to
 
 const DAY = 86_400_000
 
-function axisTime(atMs: number, stepMs: number): string {
-  return stepMs >= DAY ? day(atMs).slice(5) : clock(atMs, { seconds: false })
+function axisTime(atMs: number, stepMs: number, zone: string | undefined): string {
+  return stepMs >= DAY ? day(atMs, zone).slice(5) : clock(atMs, { seconds: false })
 }
 
 const stepOf = (times: readonly number[]): number => (times.length > 1 ? times[1]! - times[0]! : 3_600_000)
 const endOf = (times: readonly number[], at: number): number => times[at + 1] ?? times[at]! + stepOf(times)
 
 function build(chart: typeof uPlot, host: HTMLElement, props: ChartProps): uPlot {
-  const { times, lines, format = shortNumber, isStacked = false, height = 180, onStep } = props
+  const { times, lines, format = shortNumber, isStacked = false, height = 180, zone, onStep } = props
   const style = getComputedStyle(document.documentElement)
   const [muted, line] = [style.getPropertyValue('--muted').trim(), style.getPropertyValue('--line').trim()]
   const stepMs = stepOf(times)
@@ -85,6 +87,7 @@ function build(chart: typeof uPlot, host: HTMLElement, props: ChartProps): uPlot
       width: Math.max(80, host.clientWidth),
       height,
       legend: { show: false },
+      ...(zone !== undefined && { tzDate: seconds => chart.tzDate(new Date(seconds * 1_000), zone) }),
       cursor: { y: false, drag: { x: false, y: false }, points: { size: 6 } },
       // At the right there is room for half of the last time below the axis.
       padding: [8, 22, 0, 0],
@@ -103,7 +106,7 @@ function build(chart: typeof uPlot, host: HTMLElement, props: ChartProps): uPlot
           ...(stepMs >= DAY && { incrs: [1, 2, 7, 14, 30, 90].map(days => (days * DAY) / 1_000) }),
           grid: { show: false },
           ticks: { stroke: line, size: 4 },
-          values: (_, values) => values.map(seconds => axisTime(seconds * 1_000, stepMs)),
+          values: (_, values) => values.map(seconds => axisTime(seconds * 1_000, stepMs, zone)),
         },
         {
           stroke: muted,
@@ -126,7 +129,7 @@ function build(chart: typeof uPlot, host: HTMLElement, props: ChartProps): uPlot
 }
 
 export function Chart(props: ChartProps) {
-  const { label, times, lines, format = shortNumber, height = 180 } = props
+  const { label, times, lines, format = shortNumber, height = 180, zone } = props
   const t = useWords(chartWords)
   const preferences = usePreferences()
   const theme = useTheme()
@@ -177,12 +180,12 @@ export function Chart(props: ChartProps) {
           ))}
         {at !== null && times[at] !== undefined && (
           <span className="text-muted tabular-nums">
-            {time(times[at], { seconds: false })}
+            {time(times[at], { seconds: false, zone })}
             {lines.length === 1 && ` · ${lines[0]!.values[at] == null ? '–' : format(lines[0]!.values[at]!)}`}
           </span>
         )}
         <span className="ml-auto flex items-center gap-2 text-muted">
-          {t('zone', { zone: zoneLabel() })}
+          {t('zone', { zone: zoneLabel(undefined, zone) })}
           <button
             type="button"
             className="link min-h-6"
@@ -208,7 +211,7 @@ export function Chart(props: ChartProps) {
 const toneVariable = (tone: NonNullable<Line['tone']>): string =>
   tone === 'muted' ? '--muted' : tone === 'bad' ? '--bad' : `--series-${tone}`
 
-function FigureTable({ label, times, lines, format = shortNumber, onStep }: ChartProps) {
+function FigureTable({ label, times, lines, format = shortNumber, zone, onStep }: ChartProps) {
   const t = useWords(chartWords)
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reachable with the keyboard
@@ -232,7 +235,7 @@ function FigureTable({ label, times, lines, format = shortNumber, onStep }: Char
             <tr key={atMs} className="border-line border-b">
               <td className="pr-4 tabular-nums">
                 {onStep === undefined ? (
-                  time(atMs, { seconds: false })
+                  time(atMs, { seconds: false, zone })
                 ) : (
                   <Link
                     to="/records"
@@ -240,7 +243,7 @@ function FigureTable({ label, times, lines, format = shortNumber, onStep }: Char
                     title={t('openRecords')}
                     className="link"
                   >
-                    {time(atMs, { seconds: false })}
+                    {time(atMs, { seconds: false, zone })}
                   </Link>
                 )}
               </td>

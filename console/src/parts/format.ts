@@ -53,8 +53,7 @@ export const zoneName = (): string | undefined => {
 
 const formats = new Map<string, Intl.DateTimeFormat>()
 
-function formatter(options: Intl.DateTimeFormatOptions): Intl.DateTimeFormat {
-  const zone = zoneName()
+function formatter(options: Intl.DateTimeFormatOptions, zone: string | undefined): Intl.DateTimeFormat {
   const key = `${locale()} ${zone ?? ''} ${JSON.stringify(options)}`
   let format = formats.get(key)
   if (format === undefined) {
@@ -69,9 +68,13 @@ function formatter(options: Intl.DateTimeFormatOptions): Intl.DateTimeFormat {
 }
 
 type DateInput = string | number | Date
-const partsOf = (at: DateInput, options: Intl.DateTimeFormatOptions): Readonly<Record<string, string>> =>
+const partsOf = (
+  at: DateInput,
+  options: Intl.DateTimeFormatOptions,
+  zone = zoneName(),
+): Readonly<Record<string, string>> =>
   Object.fromEntries(
-    formatter(options)
+    formatter(options, zone)
       .formatToParts(new Date(at))
       .map(({ type, value }) => [type, value]),
   )
@@ -79,16 +82,19 @@ const partsOf = (at: DateInput, options: Intl.DateTimeFormatOptions): Readonly<R
 const DAY = { year: 'numeric', month: '2-digit', day: '2-digit' } as const
 const CLOCK = { hour: '2-digit', minute: '2-digit', second: '2-digit' } as const
 
-/** `2026-11-17` */
-export function day(at: DateInput): string {
-  const { year, month, day: date } = partsOf(at, DAY)
+/** `2026-11-17`. `zone`: if it is not that of the viewer. */
+export function day(at: DateInput, zone?: string): string {
+  const { year, month, day: date } = partsOf(at, DAY, zone)
   return `${year}-${month}-${date}`
 }
 
 /** `2026-11-17 08:41:07`, the same in every language: it sorts, and nobody mistakes the month for the day. */
-export function time(at: DateInput, { seconds = true } = {}): string {
-  const { hour, minute, second } = partsOf(at, CLOCK)
-  return `${day(at)} ${hour}:${minute}${seconds ? `:${second}` : ''}`
+export function time(
+  at: DateInput,
+  { seconds = true, zone }: { seconds?: boolean; zone?: string | undefined } = {},
+): string {
+  const { hour, minute, second } = partsOf(at, CLOCK, zone)
+  return `${day(at, zone)} ${hour}:${minute}${seconds ? `:${second}` : ''}`
 }
 
 export function clock(at: DateInput, { seconds = true } = {}): string {
@@ -97,8 +103,8 @@ export function clock(at: DateInput, { seconds = true } = {}): string {
 }
 
 /** `UTC+8`: the zone of the shown times, for the heads of tables and charts. */
-export function zoneLabel(at: DateInput = Date.now()): string {
-  const name = partsOf(at, { timeZoneName: 'shortOffset' }).timeZoneName ?? 'UTC'
+export function zoneLabel(at: DateInput = Date.now(), zone?: string): string {
+  const name = partsOf(at, { timeZoneName: 'shortOffset' }, zone).timeZoneName ?? 'UTC'
   return name.replace('GMT', 'UTC')
 }
 

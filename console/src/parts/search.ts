@@ -57,7 +57,7 @@ export const ranges = {
 } as const
 type RangeName = keyof typeof ranges
 
-interface Range {
+export interface Range {
   readonly from: string
   /** Undefined: until now. */
   readonly before: string | undefined

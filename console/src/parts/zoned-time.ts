@@ -1,6 +1,10 @@
 // Dates with times of day in a time zone, as `<input type="datetime-local">` has them: 2026-11-17T08:41.
 
 const MINUTE_MS = 60_000
+const HOUR_MS = 60 * MINUTE_MS
+const DAY_MS = 24 * HOUR_MS
+/** The gateway looks at the days around a range, too. */
+const AROUND_MS = 2 * DAY_MS
 const FIELDS = { year: 'numeric', month: '2-digit', day: '2-digit', hour: '2-digit', minute: '2-digit' } as const
 
 /** The names of all zones. Some browsers leave out UTC. */
@@ -39,4 +43,12 @@ export function instantOf(local: string, zone: string | undefined): number {
   const firstMs = asUtcMs - aheadMs(asUtcMs, zone)
   // The first try may have used the difference on the other side of a change of the clocks.
   return asUtcMs - aheadMs(firstMs, zone)
+}
+
+/** Whether the days around a range begin at whole hours of UTC. Clocks are changed for longer than a day. */
+export function hasWholeHours(zone: string, fromMs: number, beforeMs: number): boolean {
+  const endMs = beforeMs + AROUND_MS
+  for (let atMs = fromMs - AROUND_MS; atMs < endMs; atMs += DAY_MS)
+    if (aheadMs(atMs, zone) % HOUR_MS !== 0) return false
+  return aheadMs(endMs, zone) % HOUR_MS === 0
 }

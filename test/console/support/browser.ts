@@ -18,6 +18,8 @@ export interface VisitOptions {
   /** `nobody`: not signed in. `owner` by default. */
   readonly as?: Role | 'nobody'
   readonly language?: Language
+  /** The time zone of the viewer; UTC by default. */
+  readonly zone?: string
   /** The page is loaded once and looked at in each width and theme. */
   readonly widths?: readonly number[]
   readonly themes?: readonly Theme[]
@@ -136,7 +138,7 @@ export class Visitor {
   /** Opens a page, and returns what is wrong with it. */
   async look(path: string, options: VisitOptions = {}): Promise<Visited> {
     const { as = 'owner', language = 'en', widths = [1280], themes = ['light'], failing = [], axe = true } = options
-    const watched = await this.#pageOf(as, language)
+    const watched = await this.#pageOf(as, language, options.zone ?? 'UTC')
     const { page } = watched
     watched.begin(failing)
     await page.setViewportSize({ width: widths[0]!, height: HEIGHT })
@@ -159,15 +161,15 @@ export class Visitor {
     return { page, problems: watched.end(), shots, requests }
   }
 
-  async #pageOf(as: Role | 'nobody', language: Language): Promise<WatchedPage> {
-    const name = `${as} ${language}`
+  async #pageOf(as: Role | 'nobody', language: Language, zone: string): Promise<WatchedPage> {
+    const name = `${as} ${language} ${zone}`
     const known = this.#pages.get(name)
     if (known !== undefined) return known
     const { url } = this.#site.harness
-    const preferences = JSON.stringify({ language, theme: 'light', zone: 'UTC' })
+    const preferences = JSON.stringify({ language, theme: 'light', zone })
     const context = await openContext(this.#browser, {
       locale: language === 'zh' ? 'zh-CN' : 'en-US',
-      timezoneId: 'UTC',
+      timezoneId: zone,
       storageState: {
         cookies: [],
         origins: [{ origin: url, localStorage: [{ name: 'weir-preferences', value: preferences }] }],

@@ -38,4 +38,5 @@ export const usageWords = words('usage', {
   noEndUsers: 'No call named an end user. Callers name one with "user" or "metadata.user_id".',
   ranking: 'By {what}',
   zoneNote: 'Days are days in {zone}.',
+  utcNote: 'Days are days in UTC: for this time, the statistics have no days in {zone}.',
 })

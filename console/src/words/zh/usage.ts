@@ -39,4 +39,5 @@ export const usage: Chinese<typeof usageWords> = {
   noEndUsers: '没有调用注明最终用户。调用方可通过 “user” 或 “metadata.user_id” 注明。',
   ranking: '{what}',
   zoneNote: '按 {zone} 的日期统计。',
+  utcNote: '按 UTC 的日期统计：此时段没有按 {zone} 日期的统计数据。',
 }
