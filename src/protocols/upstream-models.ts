@@ -1,5 +1,6 @@
 // Where the upstreams of each dialect list their models, and how to read such a list.
 
+import { jsonText } from '../base/text/json-text.ts'
 import { isObject } from './request/json-body.ts'
 
 interface Listing {
@@ -38,7 +39,7 @@ function readOpenai(json: unknown): ModelIdPage | undefined {
   return {
     ids,
     owners: idsIn(rows, row => row.owned_by) ?? [],
-    rows: new Map(objects.map(row => [String(row.id), row])),
+    rows: new Map(objects.map(row => [jsonText(row.id), row])),
   }
 }
 

@@ -1,6 +1,7 @@
 // Rewrites the response id of an answer, where the caller got an id before the upstream had one. Everything else passes
 // unchanged, except the few fields of the response object that only the gateway knows.
 
+import { jsonText } from '../../base/text/json-text.ts'
 import type { FrameReading } from '../../protocols/neutral/call.ts'
 import { isObject } from '../../protocols/request/json-body.ts'
 import type { Json } from '../../protocols/request/json-type.ts'
@@ -26,7 +27,7 @@ export class ResponseIdRewrite implements FrameConverter {
   convert({ json }: FrameReading): Buffer {
     const event = this.rewriteEvent(json)
     if (event === undefined) return nothing
-    return Buffer.from(`event: ${String(event.type)}\ndata: ${JSON.stringify(event)}\n\n`)
+    return Buffer.from(`event: ${jsonText(event.type)}\ndata: ${JSON.stringify(event)}\n\n`)
   }
 
   rewriteEvent(json: unknown): Json | undefined {

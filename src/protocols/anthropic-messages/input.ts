@@ -1,6 +1,7 @@
 // What a request for a message gives the model to read, as far as a bound and an estimate of it need to know.
 
 import { Refusal } from '../../base/errors.ts'
+import { jsonText } from '../../base/text/json-text.ts'
 import { hasOnly, MediaList } from '../media/media-list.ts'
 import { describeField } from '../request/checks.ts'
 import type { InputSize } from '../request/input-size.ts'
@@ -144,9 +145,9 @@ const FIELD_BY_SOURCE = { base64: 'data', url: 'url', file: 'file_id' } as const
 function addMedia(media: MediaList, block: unknown): void {
   if (!isObject(block) || !hasOnly(block, BLOCK_FIELDS)) return media.drop()
   const { type, source } = block
-  const kind = Object.hasOwn(KINDS, String(type)) ? KINDS[type as keyof typeof KINDS] : undefined
+  const kind = Object.hasOwn(KINDS, jsonText(type)) ? KINDS[type as keyof typeof KINDS] : undefined
   if (kind === undefined || !isObject(source) || !hasOnly(source, SOURCE_FIELDS)) return media.drop()
-  const isKnown = Object.hasOwn(FIELD_BY_SOURCE, String(source.type))
+  const isKnown = Object.hasOwn(FIELD_BY_SOURCE, jsonText(source.type))
   const field = isKnown ? FIELD_BY_SOURCE[source.type as keyof typeof FIELD_BY_SOURCE] : undefined
   const others = Object.values(FIELD_BY_SOURCE).filter(
     name => name !== field && (source[name] ?? undefined) !== undefined,

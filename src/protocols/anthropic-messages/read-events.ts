@@ -4,6 +4,7 @@
 import { answerTooLarge } from '../../base/answer-too-large.ts'
 import { bounds } from '../../base/bounds.ts'
 import type { Usage } from '../../base/money/usage.ts'
+import { jsonText } from '../../base/text/json-text.ts'
 import { writeJson } from '../../base/text/long-integers.ts'
 import type { AnswerEvent, EventReader, PartOpening } from '../neutral/answer.ts'
 import { isWholeObject } from '../neutral/cut-call.ts'
@@ -135,7 +136,7 @@ export class MessageEventReader implements EventReader {
       case 'ping':
         return
       default:
-        this.#source.notes.losses.add(`answer.event.${String(json.type)}`)
+        this.#source.notes.losses.add(`answer.event.${jsonText(json.type)}`)
     }
   }
 
@@ -207,7 +208,7 @@ export class MessageEventReader implements EventReader {
   #readDelta(at: unknown, delta: Json): void {
     const type =
       typeof delta.type === 'string' && Object.hasOwn(BLOCK_KINDS_BY_DELTA, delta.type) ? delta.type : undefined
-    if (type === undefined) return this.#source.notes.losses.add(`answer.delta.${String(delta.type)}`)
+    if (type === undefined) return this.#source.notes.losses.add(`answer.delta.${jsonText(delta.type)}`)
     addLostFields(delta, deltaTypeFields, { path: 'delta', losses: this.#source.notes.losses })
     let block = this.#openBlocks.get(at)
     if (block === undefined || !BLOCK_KINDS_BY_DELTA[type]!.includes(block.kind)) {

@@ -2,6 +2,7 @@
 
 import type { UpstreamError } from '../../base/errors.ts'
 import type { Units } from '../../base/money/usage.ts'
+import { jsonText } from '../../base/text/json-text.ts'
 import { findErrorStatus } from '../error-status.ts'
 import type { AnswerReading } from '../neutral/call.ts'
 import { isFailureReason } from '../neutral/finish-reasons.ts'
@@ -46,7 +47,7 @@ function countToolUses(blocks: readonly unknown[]): Units | undefined {
 
 /** Other providers of this dialect have stop reasons that report a failure. */
 export const readFailed = (reason: unknown): { readonly failed?: string } =>
-  isFailureReason('anthropic-messages', reason) ? { failed: `It ended with "${String(reason)}".` } : {}
+  isFailureReason('anthropic-messages', reason) ? { failed: `It ended with "${jsonText(reason)}".` } : {}
 
 /** Counts what the model wrote in a block; results of the provider's tools do not count. */
 export function countWrittenBytes(block: unknown): number {

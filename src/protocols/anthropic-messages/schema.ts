@@ -3,6 +3,7 @@
 //
 // Some schemas cannot be converted, because the subset has only objects whose properties are all known, and no
 // recursion. Closing a map that is open would leave the model nothing but `{}` to answer.
+import { jsonText } from '../../base/text/json-text.ts'
 import { isObject } from '../request/json-body.ts'
 import type { Json } from '../request/json-type.ts'
 
@@ -244,7 +245,7 @@ class SchemaConversion {
     const isOpen = isMap || !isEmpty(patternProperties) || unevaluatedProperties !== false
     const known = properties ?? {}
     const canBeClosed =
-      isObject(known) && Array.isArray(required) && required.every(name => Object.hasOwn(known, String(name)))
+      isObject(known) && Array.isArray(required) && required.every(name => Object.hasOwn(known, jsonText(name)))
     if (isOpen || !canBeClosed) {
       this.#fail()
       return

@@ -1,6 +1,7 @@
 // Reads a whole answer as it passes: its usage, how much text it has, and whether it is an error with status 200.
 
 import type { UpstreamError } from '../../base/errors.ts'
+import { jsonText } from '../../base/text/json-text.ts'
 import { findErrorStatus } from '../error-status.ts'
 import type { AnswerReading } from '../neutral/call.ts'
 import { isObject, parseUpstreamJson } from '../request/json-body.ts'
@@ -133,7 +134,7 @@ export function readError(value: unknown, status: number): UpstreamError {
 
 /** The id of the request and the time to wait are the gateway's own, which it writes itself. */
 const isPassedDetail = (detail: unknown): boolean =>
-  isObject(detail) && !/\.(?:RequestInfo|RetryInfo)$/.test(String(detail['@type'] ?? ''))
+  isObject(detail) && !/\.(?:RequestInfo|RetryInfo)$/.test(jsonText(detail['@type']))
 
 /** Google writes a duration as `34.4s`; some proxies write it as an object with `seconds` and `nanos`. */
 function findRetryDelay(details: readonly unknown[]): string | undefined {

@@ -1,5 +1,6 @@
 // Estimates the input of a chat request, and finds the paid services that it uses.
 
+import { jsonText } from '../../base/text/json-text.ts'
 import { hasOnly, MediaList } from '../media/media-list.ts'
 import { deferringFields } from '../request/checks.ts'
 import type { InputSize } from '../request/input-size.ts'
@@ -114,7 +115,7 @@ const INNER_FIELDS: ReadonlySet<string> = new Set([
 function addPart(media: MediaList, part: unknown): void {
   if (!isObject(part) || !hasOnly(part, PART_FIELDS)) return media.drop()
   const { type } = part
-  const kind = Object.hasOwn(PART_KINDS, String(type)) ? PART_KINDS[type as keyof typeof PART_KINDS] : undefined
+  const kind = Object.hasOwn(PART_KINDS, jsonText(type)) ? PART_KINDS[type as keyof typeof PART_KINDS] : undefined
   const others = Object.keys(PART_KINDS).filter(name => name !== type && (part[name] ?? undefined) !== undefined)
   if (kind === undefined || others.length > 0) return media.drop()
   const inner = part[type as string]

@@ -1,6 +1,7 @@
 // Reads a whole chat completion: usage, size of the output, and errors that have the HTTP status 200.
 
 import type { UpstreamError } from '../../base/errors.ts'
+import { jsonText } from '../../base/text/json-text.ts'
 import { findErrorStatus } from '../error-status.ts'
 import type { AnswerReading } from '../neutral/call.ts'
 import { isFailureReason } from '../neutral/finish-reasons.ts'
@@ -84,14 +85,14 @@ export function findFailure({ choices, x_groq: groq, base_resp: minimax }: ChatA
       return { failed: failure.message, failure }
     }
     if (isFailureReason('openai-chat', choice?.finish_reason)) {
-      return { failed: `The finish reason is "${String(choice.finish_reason)}".` }
+      return { failed: `The finish reason is "${jsonText(choice.finish_reason)}".` }
     }
   }
   if (isObject(groq) && typeof groq.error === 'string' && groq.error !== '') {
     return { failed: groq.error, failure: { status: DEFAULT_STATUS, message: groq.error, code: groq.error } }
   }
   if (!isObject(minimax) || typeof minimax.status_code !== 'number' || minimax.status_code === 0) return undefined
-  return { failed: `The status is ${minimax.status_code}: ${String(minimax.status_msg)}` }
+  return { failed: `The status is ${minimax.status_code}: ${jsonText(minimax.status_msg)}` }
 }
 
 const noChoices: readonly ChatChoice[] = []

@@ -1,5 +1,6 @@
 // Tables of the fields of a response that reach a caller of another dialect. Reports the other fields as losses.
 
+import { jsonText } from '../../base/text/json-text.ts'
 import type { Losses } from '../neutral/losses.ts'
 import type { FieldTable } from '../request/fields.ts'
 import { addLostFields, tableOf } from '../request/fields.ts'
@@ -60,7 +61,7 @@ export function addLostItemFields(item: Json, losses: Losses): void {
 function notePart(part: Json, item: string, losses: Losses): void {
   const { type } = part
   if (typeof type !== 'string' || !Object.hasOwn(parts, type)) {
-    if (item === 'reasoning') losses.add(`answer.reasoning.${String(type)}`)
+    if (item === 'reasoning') losses.add(`answer.reasoning.${jsonText(type)}`)
     return
   }
   addLostFields(part, parts[type]!, { path: `${item}.${type}`, losses })

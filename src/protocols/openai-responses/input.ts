@@ -1,5 +1,6 @@
 // Estimates the input of a request, and finds the paid services that it uses.
 
+import { jsonText } from '../../base/text/json-text.ts'
 import { hasOnly, MediaList } from '../media/media-list.ts'
 import { mimeOfFile } from '../openai-chat/input.ts'
 import type { InputSize } from '../request/input-size.ts'
@@ -189,7 +190,7 @@ const AUDIO_FIELDS: ReadonlySet<string> = new Set(['data', 'format'])
 function addPart(media: MediaList, part: unknown): void {
   if (!isObject(part) || !hasOnly(part, PART_FIELDS)) return media.drop()
   const { type, detail, fps, filename, input_audio: audio } = part
-  const kind = Object.hasOwn(PART_KINDS, String(type)) ? PART_KINDS[type as keyof typeof PART_KINDS] : undefined
+  const kind = Object.hasOwn(PART_KINDS, jsonText(type)) ? PART_KINDS[type as keyof typeof PART_KINDS] : undefined
   const [field, ...more] = SOURCE_FIELDS.filter(name => (part[name] ?? undefined) !== undefined)
   if (kind === undefined || field === undefined || more.length > 0) return media.drop()
   if (field === 'file_id') return media.addUnseen(kind, { detail })

@@ -1,5 +1,6 @@
 // Reads the parts of messages and of results of tools.
 
+import { jsonText } from '../../base/text/json-text.ts'
 import { findFileType } from '../media/text-documents.ts'
 import type {
   CacheBreakpoint,
@@ -92,7 +93,7 @@ const details: Readonly<Record<string, MediaPart['detail']>> = {
 
 function readDetail({ type, detail }: Json, { lostFields }: ResponsesReadContext): Pick<MediaPart, 'detail'> {
   const known = typeof detail === 'string' && Object.hasOwn(details, detail) ? details[detail] : undefined
-  if (known === undefined && detail !== undefined && detail !== null) lostFields.add(`${String(type)}.detail`)
+  if (known === undefined && detail !== undefined && detail !== null) lostFields.add(`${jsonText(type)}.detail`)
   return known === undefined ? {} : { detail: known }
 }
 

@@ -1,5 +1,6 @@
 // Reads tools, the choice of tools, and the format of the answer.
 
+import { jsonText } from '../../base/text/json-text.ts'
 import type {
   CustomTool,
   FunctionTool,
@@ -60,7 +61,7 @@ function withGroupDescription(
 ): readonly NamedTool[] {
   const [first, ...rest] = tools
   if (first === undefined || typeof description !== 'string' || description === '') return tools
-  const about = `All tools of ${String(name)}: ${description}`
+  const about = `All tools of ${jsonText(name)}: ${description}`
   const joined = first.description ? `${first.description}\n\n${about}` : about
   if (joined.length <= DESCRIPTION_CHARS_MAX) return [{ ...first, description: joined }, ...rest]
   lostFields.add('tools.namespace.description')

@@ -4,6 +4,7 @@
 
 import type { Unit } from '../../base/money/usage.ts'
 import { foldName } from '../../base/text/json-bytes.ts'
+import { jsonText } from '../../base/text/json-text.ts'
 import { otherModelFields } from './checks.ts'
 import { isObject } from './json-body.ts'
 import type { Json } from './json-type.ts'
@@ -199,7 +200,7 @@ export const runsAtProvider = ({ name, param }: Service): boolean =>
 export function findReasoningServices({ reasoning }: Json): readonly Service[] {
   const mode = isObject(reasoning) ? reasoning.mode : undefined
   if (isOff(mode) || mode === 'standard' || mode === 'auto') return []
-  return [{ name: `reasoning.mode:${String(mode)}`.slice(0, 64), param: 'reasoning' }]
+  return [{ name: `reasoning.mode:${jsonText(mode)}`.slice(0, 64), param: 'reasoning' }]
 }
 
 /** The input fields of passthrough calls. */
