@@ -156,7 +156,13 @@ const known: readonly (readonly [Dialect, object])[] = [
   ['openai-responses', { include: ['web_search_call.action.sources'], text: { format: { type: 'text' } } }],
   ['anthropic-messages', { context_management: { edits: [{ type: 'clear', exclude_tools: ['web_search'] }] } }],
   ['gemini', { generationConfig: { responseSchema: { type: 'OBJECT', properties: { search: {} } } } }],
-  ['gemini', { tools: [{ functionDeclarations: [{ name: 'f' }] }, { urlContext: {} }, { codeExecution: {} }] }],
+  [
+    'gemini',
+    {
+      tools: [{ functionDeclarations: [{ name: 'f' }] }, { urlContext: {} }, { codeExecution: {} }],
+      toolConfig: { includeServerSideToolInvocations: true },
+    },
+  ],
 ]
 
 test.each(known)('%s: tools that the caller runs, and services that cost only tokens, pass: %j', passes)

@@ -10,7 +10,7 @@ let key: string
 const models = [
   { id: 'echo' },
   { id: 'both', traits: { serverToolsWithFunctions: true } },
-  { id: 'one', traits: { serverToolsWithFunctions: false } },
+  { id: 'one', traits: {} },
 ].map(model => ({
   ...model,
   contextTokens: 32_768,

@@ -67,7 +67,7 @@ export interface ModelTraits {
   readonly schemaWithTools?: boolean
   /**
    * A Gemini request can have functions together with tools that run at the provider, such as a web search. Such a request
-   * says so in `toolConfig.includeServerSideToolInvocations`. If absent, it is unknown.
+   * says so in `toolConfig.includeServerSideToolInvocations`. Default false: most models refuse both together.
    */
   readonly serverToolsWithFunctions?: boolean
   /** The model accepts images and files inside the result of a tool. Default true. */

@@ -72,7 +72,7 @@ describe('tools are written:', () => {
   })
 
   test('a search with its losses, a custom tool as a function, and native tools of other dialects', () => {
-    const target = targetFor()
+    const target = targetFor({ serverToolsWithFunctions: true })
     const { body, losses } = writeWith(
       {
         tools: [
@@ -100,11 +100,10 @@ describe('tools are written:', () => {
     const kindsOf = ({ tools }: Body) => (tools as readonly object[]).flatMap(written => Object.keys(written))
 
     test('are sent alone if the model cannot have both', () => {
-      const cannot = targetFor({ serverToolsWithFunctions: false })
-      const { body, losses } = writeWith({ tools: [search, code, computer, f] }, cannot)
+      const { body, losses } = writeWith({ tools: [search, code, computer, f] })
       expect(kindsOf(body)).toEqual(['functionDeclarations', 'computerUse'])
       expect([body.toolConfig, losses]).toEqual([undefined, ['web_search', 'codeexecution']])
-      const alone = writeWith({ tools: [search, code] }, targetFor({ serverToolsWithFunctions: false }))
+      const alone = writeWith({ tools: [search, code] })
       expect([kindsOf(alone.body), alone.losses]).toEqual([['googleSearch', 'codeExecution'], ['web_search.domains']])
     })
 
@@ -122,12 +121,10 @@ describe('tools are written:', () => {
       expect([body.toolConfig, losses]).toEqual([expected, []])
     })
 
-    test('need no flag if there is only one kind, or if nothing is known about the model', () => {
+    test('need no flag if there is only one kind', () => {
       for (const tools of [[f], [code], [f, computer]]) {
         expect(writeWith({ tools }, targetFor({ serverToolsWithFunctions: true })).body.toolConfig).toBeUndefined()
       }
-      const { body } = writeWith({ tools: [f, code] })
-      expect([kindsOf(body), body.toolConfig]).toEqual([['functionDeclarations', 'codeExecution'], undefined])
     })
   })
 

@@ -47,7 +47,7 @@ export function writeTools(
   const usesAnswerTool = needsAnswerTool(conversation, traits)
   if (usesAnswerTool) functions.push(writeAnswerTool(conversation, names, target))
   const choice = usesAnswerTool ? requireTool(conversation.toolChoice) : conversation.toolChoice
-  const combines = functions.length > 0 && serverTools.length > 0 && traits.serverToolsWithFunctions === true
+  const combines = functions.length > 0 && serverTools.length > 0
   // Where both kinds of tools are combined, Google has no mode AUTO.
   const config = functions.length === 0 ? undefined : writeChoice(choice, names, isStrict || combines, target)
   const tools = [...(functions.length > 0 ? [{ functionDeclarations: functions }] : []), ...others, ...serverTools]
@@ -135,7 +135,7 @@ function writeServerTool(
   { tools }: Conversation,
   target: ConversationTarget,
 ): readonly Json[] {
-  if (target.traits.serverToolsWithFunctions === false && hasFunctions(tools)) {
+  if (target.traits.serverToolsWithFunctions !== true && hasFunctions(tools)) {
     target.notes.losses.add(tool.kind === 'search' ? 'web_search' : tool.what)
     return []
   }
