@@ -53,9 +53,11 @@ export function readsUnknownInput(exchange: Exchange): boolean {
   const { candidate, meter } = attempt
   if (candidate?.price === undefined || call === undefined) return false
   const isReported = meter.usage !== undefined && inputTokens(meter.usage) > 0
-  if (!isReported) return runsTools(exchange) || isInputUnbounded(candidate, call)
+  const mayReadMore = runsTools(exchange) || isInputUnbounded(candidate, call)
+  if (!isReported) return mayReadMore
   // The context is read again after each use of a tool and after a summary, so that no report but the last one counts.
-  return meter.readsAgain || (runsTools(exchange) && !candidate.upstreamProtocol.showsReadingAgain)
+  if (meter.readsAgain) return mayReadMore
+  return runsTools(exchange) && !candidate.upstreamProtocol.showsReadingAgain
 }
 
 /**
