@@ -69,6 +69,8 @@ export function unreportedInput(exchange: Exchange, ending: CallEnding): number 
   const { candidate, meter } = attempt
   if (hold === undefined || candidate?.price === undefined || !meter.content || hasFinalReport(meter)) return 0
   if (!readsUnknownInput(exchange) || hasFee(candidate.price.price, call?.units)) return 0
+  // Audio and images of calls that are no conversation are measured by the gateway itself.
+  if (candidate.upstreamProtocol.codec === undefined && !runsTools(exchange)) return 0
   return mayCallerCause(exchange, ending) ? candidate.size.inputTokensMax : 0
 }
 
