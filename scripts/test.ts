@@ -123,7 +123,7 @@ let checked = true
 const bundles = mkdtempSync(join(root, 'node_modules', '.threads-')) // where the bundles find the packages
 await bundleThreads(bundles)
 const ran = paths.length > 0 ? [await run({ paths })] : await runAll()
-rmSync(bundles, { recursive: true })
+rmSync(bundles, { recursive: true, force: true })
 
 const countIn = (report: string, word: string): number =>
   Number(new RegExp(`^ *(\\d+) ${word}$`, 'm').exec(report)?.[1] ?? 0)

@@ -21,7 +21,7 @@ const sinceMs = performance.now()
 const ask = { scope: null, filter: {}, format: format as ExportFormat, staff: true }
 const slots = new ExportSlots({ queryWorker: desk, nowMs: () => performance.now() })
 const slot = await slots.enter({ personId: 0, role: 'owner', sessionId: 0 })
-const reader = startExport(desk, { ask, gzip: false, slot }).body!.getReader()
+const reader = (await startExport(desk, { ask, gzip: false, slot })).body!.getReader()
 let [rows, bytes, most] = [0, 0, before]
 while (rows < Number(wanted)) {
   const { done, value } = await reader.read()

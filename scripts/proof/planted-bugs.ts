@@ -70,6 +70,6 @@ for (const bug of chosen) {
     `${isSeen ? 'caught' : 'MISSED'} ${seconds.padStart(4)} s  ${bug.file}: ${bug.find.split('\n')[0]}\n`,
   )
 }
-rmSync(copy, { recursive: true })
+rmSync(copy, { recursive: true, force: true })
 process.stdout.write(`${caught} of ${chosen.length} bugs were caught\n`)
 process.exit(caught === chosen.length ? 0 : 1)

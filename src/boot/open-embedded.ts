@@ -28,6 +28,7 @@ export async function openEmbedded(
       version,
       log,
       ledgerMs: world.ledgerMs,
+      queryMs: world.queryMs,
       ledgerWaitMs: world.ledgerWaitMs,
       dateMs: world.clock.dateMs,
       onLost: world.onLedgerLost,

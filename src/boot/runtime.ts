@@ -67,6 +67,8 @@ export interface Runtime {
   lateMs(dueMs: number): number
   /** How long an operation of the ledger in SQLite may take. */
   readonly ledgerMs: number
+  /** How long a query of the management interface in SQLite may take. */
+  readonly queryMs: number
   /** How long an operation that was queued at this time has waited for the ledger. */
   ledgerWaitMs(sinceMs: number): number
   /** The resident memory of this process. */
@@ -105,6 +107,7 @@ export const defaultRuntime: Runtime = {
   socketMs: bounds.socketMsMax,
   lateMs: dueMs => systemClock.nowMs() - dueMs,
   ledgerMs: bounds.settleMsMax,
+  queryMs: bounds.queryMsMax,
   ledgerWaitMs: measureWait,
   memoryBytes: () => process.memoryUsage.rss(),
   random: Math.random,

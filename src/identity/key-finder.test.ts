@@ -37,7 +37,7 @@ afterEach(async () => {
   await finder.close()
   reader.close()
   await writer.close()
-  rmSync(folder, { recursive: true })
+  rmSync(folder, { recursive: true, force: true })
 })
 
 const countingWriter = (): Pick<Writer, 'run'> => ({

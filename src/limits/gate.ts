@@ -97,7 +97,12 @@ export class Gate {
 
   /** No call is admitted, of any account. */
   get isClosed(): boolean {
-    return this.#pressure.level === 3 || this.#parts.ledgerWaitMs() > bounds.ledgerQueueMsMax
+    return this.isOutOfMemory || this.#parts.ledgerWaitMs() > bounds.ledgerQueueMsMax
+  }
+
+  /** The pressure reaches level 3 by memory alone. */
+  get isOutOfMemory(): boolean {
+    return this.#pressure.level === 3
   }
 
   get activeCalls(): number {

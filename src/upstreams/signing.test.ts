@@ -40,7 +40,7 @@ beforeAll(async () => {
 afterAll(async () => {
   client.close()
   await endpoint.stop(true)
-  rmSync(folder, { recursive: true })
+  rmSync(folder, { recursive: true, force: true })
 })
 
 function channels(sign: string, env: Record<string, string>, dateMs: () => number = () => START_MS) {

@@ -36,7 +36,7 @@ beforeEach(async () => {
 })
 afterEach(async () => {
   await close()
-  rmSync(folder, { recursive: true })
+  rmSync(folder, { recursive: true, force: true })
 })
 
 async function open(secret = 'a'): Promise<void> {

@@ -62,7 +62,7 @@ const runs = (command: readonly string[]): boolean => {
   }
 }
 const canRun = runs([...inOwnNetwork(resolvConf), 'true'])
-afterAll(() => rmSync(folder, { recursive: true }))
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 test.skipIf(!canRun)('compressed requests of others are answered while names are looked up', async () => {
   const command = [...inOwnNetwork(resolvConf), process.execPath, join(import.meta.dir, 'dns-silence.ts')]

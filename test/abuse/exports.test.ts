@@ -81,6 +81,7 @@ function begin({ token }: Person, path = 'records/export'): Promise<Unread> {
       resolve({ status: Number(/^HTTP\/1\.1 (\d+)/.exec(bytes.toString('latin1'))![1]), socket })
     })
     socket.on('error', reject)
+    socket.once('close', () => reject(new Error('closed without an answer')))
   })
 }
 

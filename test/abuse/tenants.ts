@@ -62,7 +62,7 @@ export async function startTenants(riverKeys: string, options: HarnessOptions = 
       chat(harness, key, { model: 'river/small', messages: [{ role: 'user', content }], ...more }),
     async stop() {
       await harness.stop()
-      rmSync(folder, { recursive: true })
+      rmSync(folder, { recursive: true, force: true })
     },
   }
 }

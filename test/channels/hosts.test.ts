@@ -37,7 +37,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await setup.stop()
   await other.stop()
-  rmSync(folder, { recursive: true })
+  rmSync(folder, { recursive: true, force: true })
 })
 beforeEach(async () => {
   const all = await setup.ask('GET', 'web/channels?from=stored&limit=200')

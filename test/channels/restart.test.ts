@@ -76,7 +76,7 @@ test('stored channels and providers survive restarts, and are marked as unusable
   expect((await callModel(fifth, 'openai/gpt-4o-mini')).status).toBe(200)
   await fifth.stop()
   setup = undefined
-  rmSync(folder, { recursive: true })
+  rmSync(folder, { recursive: true, force: true })
 })
 
 test('rules of channels from before the channel table are migrated unchanged', async () => {

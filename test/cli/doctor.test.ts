@@ -237,7 +237,7 @@ describe('weir doctor on a stopped or damaged gateway', () => {
     await start(folder)
     await makeHealthy()
   })
-  afterAll(() => rmSync(folder, { recursive: true }))
+  afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
   test('reports not_ready', async () => {
     expect(await findingIds(await readFacts(folder))).toEqual([])
@@ -277,7 +277,7 @@ describe('weir doctor on a stopped or damaged gateway', () => {
   test('reports no_data', async () => {
     const empty = mkdtempSync(join(tmpdir(), 'weir-doctor-'))
     expect(await findingIds(await readFacts(empty))).toEqual(['no_data'])
-    rmSync(empty, { recursive: true })
+    rmSync(empty, { recursive: true, force: true })
   })
 })
 
@@ -293,7 +293,7 @@ describe('the command line', () => {
       '✗ backup_old: This data has never been backed up.\n    Run this each day: weir backup <folder>',
     )
     await weir(folder, `backup ${folder}-copy`)
-    rmSync(`${folder}-copy`, { recursive: true })
+    rmSync(`${folder}-copy`, { recursive: true, force: true })
     const db = openDatabase(join(folder, 'weir.db'))
     db.run(OWNER)
     db.close()
@@ -339,7 +339,7 @@ describe('the command line', () => {
       '',
     ])
     expect((await weir(folder, 'audit')).stderr).toBe('')
-    rmSync(copy, { recursive: true })
+    rmSync(copy, { recursive: true, force: true })
   })
 })
 

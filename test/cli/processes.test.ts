@@ -22,7 +22,7 @@ beforeEach(() => {
 afterEach(async () => {
   for (const parent of parents) parent.kill('SIGKILL')
   await Promise.all(parents.map(({ exited }) => exited))
-  rmSync(folder, { recursive: true })
+  rmSync(folder, { recursive: true, force: true })
 })
 
 const signalsFile = (): string => join(folder, 'signals')

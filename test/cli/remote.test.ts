@@ -23,7 +23,7 @@ beforeAll(async () => {
 })
 afterAll(async () => {
   await harness.stop()
-  rmSync(home, { recursive: true })
+  rmSync(home, { recursive: true, force: true })
 })
 
 interface Finished {

@@ -33,7 +33,7 @@ beforeAll(async () => {
 })
 afterAll(async () => {
   await harness.stop()
-  rmSync(folder, { recursive: true })
+  rmSync(folder, { recursive: true, force: true })
 })
 
 const get = (path: string, headers: Record<string, string> = {}, method = 'GET'): Promise<Response> =>
@@ -115,7 +115,7 @@ describe('a console that was built', () => {
   })
 
   test('a build that is written later waits for the next start, so that no page finds its files replaced', async () => {
-    rmSync(join(folder, 'assets'), { recursive: true })
+    rmSync(join(folder, 'assets'), { recursive: true, force: true })
     writeBuild(folder, 'b2')
     expect((await get('/console/')).headers.get('etag')).toBe('W/"b1"')
   })

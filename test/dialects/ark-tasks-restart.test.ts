@@ -38,7 +38,7 @@ beforeEach(async () => {
 afterEach(async () => {
   await harness.stop()
   await upstream.stop()
-  rmSync(folder, { recursive: true })
+  rmSync(folder, { recursive: true, force: true })
 })
 
 /** Starts a gateway on the same folder with the same upstream. */

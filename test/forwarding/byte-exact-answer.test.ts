@@ -37,7 +37,7 @@ beforeAll(async () => {
 })
 afterAll(async () => {
   await harness.stop()
-  rmSync(folder, { recursive: true })
+  rmSync(folder, { recursive: true, force: true })
 })
 
 const comment = /: X-Pipeline-Breakdown fwd=\d+ cost=\d+ deduct=\d+ record=\d+ bodies=\d+\n\n/g

@@ -19,7 +19,7 @@ beforeAll(async () => {
 })
 afterAll(async () => {
   await harness.stop()
-  rmSync(copy, { recursive: true })
+  rmSync(copy, { recursive: true, force: true })
 })
 
 function usedNow(): bigint {

@@ -61,7 +61,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await harness.stop()
   await otherUpstream.stop()
-  rmSync(folder, { recursive: true })
+  rmSync(folder, { recursive: true, force: true })
 })
 
 test('a new provider is called at its address, with its own signing', async () => {
@@ -170,6 +170,6 @@ test('a malformed provider file stops the start, and the error says what is wron
     const start = startGateway(readConfig({ PORT: '0', WEIR_DATA: join(bad, 'data'), WEIR_PROVIDERS: bad }))
     expect(await start.catch((fault: Error) => fault.message)).toMatch(/bad\.json: .*"nmae"/)
   } finally {
-    rmSync(bad, { recursive: true })
+    rmSync(bad, { recursive: true, force: true })
   }
 })

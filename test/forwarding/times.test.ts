@@ -47,7 +47,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await harness.stop()
   await upstream.stop()
-  rmSync(folder, { recursive: true })
+  rmSync(folder, { recursive: true, force: true })
 })
 
 test('an upstream without an answer is given up after its own timeout, and one with a longer timeout is not', async () => {

@@ -99,7 +99,7 @@ function buildImage(): string {
     const built = Bun.spawnSync(build.split(' '), { cwd: image, stdio: ['ignore', 'ignore', 'pipe'] })
     if (!built.success) throw new Error(built.stderr.toString())
   }
-  for (const folder of ['scripts', 'console']) rmSync(join(image, folder), { recursive: true })
+  for (const folder of ['scripts', 'console']) rmSync(join(image, folder), { recursive: true, force: true })
   return image
 }
 

@@ -21,5 +21,5 @@ test('the gateway warns if there are secrets and no database, and only then', as
   writeFileSync(join(folder, 'weir.db'), '')
   await start()
   expect(warned).toEqual([false, false, true, true])
-  rmSync(folder, { recursive: true })
+  rmSync(folder, { recursive: true, force: true })
 })

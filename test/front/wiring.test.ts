@@ -52,7 +52,7 @@ test('weir runs through a symbolic link, as npm installs it', () => {
     const { exitCode, stdout } = Bun.spawnSync([join(folder, 'again'), 'help'])
     expect([exitCode, stdout.toString().split('\n')[0]]).toEqual([0, 'Usage: weir <command>'])
   } finally {
-    rmSync(folder, { recursive: true })
+    rmSync(folder, { recursive: true, force: true })
   }
 })
 

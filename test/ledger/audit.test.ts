@@ -19,7 +19,7 @@ beforeEach(() => {
 })
 afterEach(() => {
   books.db.close()
-  rmSync(books.folder, { recursive: true })
+  rmSync(books.folder, { recursive: true, force: true })
 })
 
 const failedChecks = ({ findings }: AuditReport): readonly string[] =>

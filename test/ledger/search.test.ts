@@ -21,7 +21,7 @@ beforeAll(() => {
 })
 afterAll(() => {
   db.close()
-  rmSync(books.folder, { recursive: true })
+  rmSync(books.folder, { recursive: true, force: true })
 })
 
 const search = (ask: RecordQuery) => sqliteSteps(db)(findRecords(recordColumns, ask))

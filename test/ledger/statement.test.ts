@@ -24,7 +24,7 @@ const opened: SampleBooks[] = []
 afterAll(() => {
   for (const { db, folder } of opened) {
     db.close()
-    rmSync(folder, { recursive: true })
+    rmSync(folder, { recursive: true, force: true })
   }
 })
 

@@ -55,7 +55,7 @@ beforeEach(() => {
 afterAll(async () => {
   await harness.stop()
   await upstream.stop(true)
-  rmSync(folder, { recursive: true })
+  rmSync(folder, { recursive: true, force: true })
 })
 
 interface Tier {

@@ -50,7 +50,7 @@ beforeAll(async () => {
 })
 afterAll(async () => {
   await site.stop()
-  rmSync(folder, { recursive: true })
+  rmSync(folder, { recursive: true, force: true })
 })
 
 type RequestLine = [method: string, path: string, body?: unknown]

@@ -128,7 +128,7 @@ export async function openDeskApp(): Promise<DeskApp> {
     },
     async stop() {
       await store.close()
-      rmSync(folder, { recursive: true })
+      rmSync(folder, { recursive: true, force: true })
     },
   }
 }

@@ -113,9 +113,9 @@ test('knows of a backup and an audit at once, and reads the records again after 
   const [account] = (await ask('GET', 'web/accounts?frozen=true')).body.data as { id: string }[]
   const before = await read()
   const to = mkdtempSync(join(tmpdir(), 'weir-copy-'))
-  rmSync(to, { recursive: true })
+  rmSync(to, { recursive: true, force: true })
   await harness.weir('backup', { folder: to })
-  rmSync(to, { recursive: true })
+  rmSync(to, { recursive: true, force: true })
   await harness.weir('audit')
   await ask('PATCH', `web/accounts/${account!.id}`, { frozen: false })
   const checks = ({ findings }: { readonly findings: readonly Finding[] }) => findings.map(({ check }) => check)

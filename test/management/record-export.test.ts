@@ -3,6 +3,7 @@
 
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { bounds } from '../../src/base/bounds.ts'
+import { Refusal } from '../../src/base/errors.ts'
 import { idAtMs, parseTextId, textId } from '../../src/base/ids.ts'
 import type { ManagementParts } from '../../src/management/management-parts.ts'
 import { startExport } from '../../src/management/resources/record-export.ts'
@@ -49,7 +50,8 @@ const slot = { keepAlive() {}, release() {}, onLost() {} }
 test('an export has each record once, in the order of time', async () => {
   const decoder = new TextDecoder()
   let [seen, rest, most] = [0, '', 0]
-  for await (const bytes of startExport(counted(), { ask: exportQuery, gzip: false, slot }).body!) {
+  const exported = await startExport(counted(), { ask: exportQuery, gzip: false, slot })
+  for await (const bytes of exported.body!) {
     most = Math.max(most, bytes.length)
     const lines = (rest + decoder.decode(bytes, { stream: true })).split('\n')
     rest = lines.pop()!
@@ -66,7 +68,8 @@ test('an export has each record once, in the order of time', async () => {
 
 test('an export reads no faster than it is received, and stops when its reader has left', async () => {
   queryCount = 0
-  const reader = startExport(counted(), { ask: exportQuery, gzip: false, slot }).body!.getReader()
+  const exported = await startExport(counted(), { ask: exportQuery, gzip: false, slot })
+  const reader = exported.body!.getReader()
   for (let taken = 0; taken < 3; taken++) await reader.read()
   await Bun.sleep(50)
   expect(queryCount).toBeLessThanOrEqual(5)
@@ -74,6 +77,15 @@ test('an export reads no faster than it is received, and stops when its reader h
   const countAfterLeave = queryCount
   await Bun.sleep(50)
   expect(queryCount).toBeLessThanOrEqual(countAfterLeave + 1)
+})
+
+test('an export whose first query fails is an error, and gives its slot back', async () => {
+  const away = new Refusal('storage_away', 'the test')
+  let released = 0
+  const counting = { ...slot, release: () => void released++ }
+  const exported = startExport({ query: () => Promise.reject(away) }, { ask: exportQuery, gzip: false, slot: counting })
+  await expect(exported).rejects.toBe(away)
+  expect(released).toBe(1)
 })
 
 test('an export of staff may reach further back than a search; that of a member may not', async () => {

@@ -65,7 +65,7 @@ describe('a proxy', () => {
   test('of one channel applies from when it is set until it is removed, and is stored as a secret', async () => {
     const proxy = await openProxy({ credentials: `gate:${PASSWORD}` })
     const folder = mkdtempSync(join(tmpdir(), 'weir-'))
-    closing.push(() => rmSync(folder, { recursive: true }))
+    closing.push(() => rmSync(folder, { recursive: true, force: true }))
     const options: HarnessOptions = { folder, upstreamEnv: url => ({ OPENAI_BASE_URL: named(url) }), world: onLoopback }
     harness = await startHarness(options)
     const set = (input: object) => harness.weir('channels set', input)
@@ -144,7 +144,7 @@ describe('an address that is not public', () => {
     ['WEIR_PROXY', 'https://a:canary@gate', 'WEIR_PROXY must be a proxy as http://name:password@host:port'],
   ])('in %s as %s stops the start', async (name, value, words) => {
     const folder = mkdtempSync(join(tmpdir(), 'weir-'))
-    closing.push(() => rmSync(folder, { recursive: true }))
+    closing.push(() => rmSync(folder, { recursive: true, force: true }))
     const starting = (async () => await start({ WEIR_DATA: folder, OPENAI_API_KEY: 'k', [name]: value }))()
     const fault = await starting.then(
       () => new Error('it started'),
@@ -156,7 +156,7 @@ describe('an address that is not public', () => {
 
   test("needs no list if an operator writes it, and one if a provider's file names it", async () => {
     const folder = mkdtempSync(join(tmpdir(), 'weir-providers-'))
-    closing.push(() => rmSync(folder, { recursive: true }))
+    closing.push(() => rmSync(folder, { recursive: true, force: true }))
     await open({ upstreamEnv: url => ({ OLLAMA_BASE_URL: `${url}/v1` }) })
     expect((await call('ollama/whatever')).status).toBe(200)
     const { port } = new URL(harness.upstream.url)

@@ -8,6 +8,7 @@ import { ask, bearer, CHAT, call, goodBody } from '../front/asking.ts'
 import { openDatabase } from '../support/database.ts'
 import type { Harness } from '../support/gateway.ts'
 import { startHarness, until } from '../support/gateway.ts'
+import { setUpOwner } from '../support/people.ts'
 import { rawRequest } from '../support/raw.ts'
 
 let harness: Harness
@@ -24,6 +25,7 @@ const overload = async (): Promise<number> =>
 
 test('the gate closes while the ledger does not answer, and opens when it does', async () => {
   const key = await harness.key({ qpm: 10_000 })
+  const owner = await setUpOwner(harness)
   const db = openDatabase(join(harness.folder, 'weir.db'))
   db.run('BEGIN IMMEDIATE')
   const pending = call(harness, key)
@@ -34,6 +36,8 @@ test('the gate closes while the ledger does not answer, and opens when it does',
   const refused = await rawRequest(harness.url, unread)
   expect([refused.status, refused.body.toString()]).toEqual([503, expect.stringContaining('"overloaded"')])
   expect(Number(refused.header('retry-after'))).toBeGreaterThan(0)
+  // Changes in the management interface are still read.
+  expect((await owner.ask('POST', 'web/keys', { tier: 5 })).status).toBe(400)
   haste = 1
   db.run('ROLLBACK')
   db.close()

@@ -60,7 +60,7 @@ describe.skipIf(!hasPostgres)('backtests', () => {
   })
   afterAll(async () => {
     books.db.close()
-    rmSync(books.folder, { recursive: true })
+    rmSync(books.folder, { recursive: true, force: true })
     await server.stop()
   })
 

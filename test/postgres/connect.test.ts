@@ -48,7 +48,7 @@ describe.skipIf(!hasPostgres)('a start on PostgreSQL', () => {
     }
   })
   afterAll(async () => {
-    rmSync(folder, { recursive: true })
+    rmSync(folder, { recursive: true, force: true })
     await server.stop()
     await encrypted.stop()
   })

@@ -38,7 +38,7 @@ describe.skipIf(!hasPostgres)('the engine on PostgreSQL', () => {
   })
   afterAll(async () => {
     await server.stop()
-    for (const folder of folders) rmSync(folder, { recursive: true })
+    for (const folder of folders) rmSync(folder, { recursive: true, force: true })
   })
   beforeEach(async () => {
     pool = await server.open({ deadlineMs: 60_000 })

@@ -120,7 +120,7 @@ describe.skipIf(!hasPostgres)('gateways on one PostgreSQL', () => {
     const env = { WEIR_DATABASE_URL: urlOf(server), WEIR_CONFIG: file, ...secrets }
     const started = await Promise.allSettled([1, 2, 3].map(() => startHarness({ env })))
     gateways = started.flatMap(result => (result.status === 'fulfilled' ? [result.value] : []))
-    rmSync(folder, { recursive: true })
+    rmSync(folder, { recursive: true, force: true })
     expect(started.map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled', 'fulfilled'])
     expect(await rows("SELECT name FROM account WHERE kind = 'prepaid'")).toHaveLength(1)
     expect(await rows('SELECT 1 FROM api_key')).toHaveLength(1)

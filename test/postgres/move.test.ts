@@ -59,7 +59,7 @@ describe.skipIf(!hasPostgres)('a move', () => {
     server = await startPostgres()
   })
   afterAll(async () => {
-    for (const folder of folders) rmSync(folder, { recursive: true })
+    for (const folder of folders) rmSync(folder, { recursive: true, force: true })
     await server.stop()
   })
 

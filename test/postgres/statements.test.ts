@@ -28,7 +28,7 @@ new StatisticsFile(join(folder, 'stats.db')).close()
 sqlite.run('ATTACH ?1 AS stats', [join(folder, 'stats.db')])
 afterAll(() => {
   sqlite.close()
-  rmSync(folder, { recursive: true })
+  rmSync(folder, { recursive: true, force: true })
 })
 
 /** Statements that control transactions cannot be prepared. */

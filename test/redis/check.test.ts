@@ -120,6 +120,6 @@ describe.if(hasRedis)('a real server', () => {
     })
     expect(stdout.toString().trim()).toBe('undefined PONG')
     await redis.stop()
-    rmSync(folder, { recursive: true })
+    rmSync(folder, { recursive: true, force: true })
   })
 })

@@ -272,7 +272,7 @@ describe('a name of two makers', () => {
     await twins.weir('channels set', { channel: await channelOf(twins, 'castor'), disable: true })
     expect(routeOf(await chat(twins, key, { model: 'twin', messages: hello }))).toBe('pollux→twin')
     await twins.stop()
-    rmSync(folder, { recursive: true })
+    rmSync(folder, { recursive: true, force: true })
   })
 
   async function channelOf(gateway: Harness, provider: string): Promise<string> {

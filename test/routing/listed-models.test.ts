@@ -89,7 +89,7 @@ test('a new model can be called at the price of the list, also by its bare name,
   expect(same.data).toHaveLength(2) // a restart alone makes no versions
   expect((await second.weir('audit')).findings).toEqual([])
   await opened.pop()!.stop()
-  rmSync(folder, { recursive: true })
+  rmSync(folder, { recursive: true, force: true })
 })
 
 test('a price of the operator, and one of the provider file, come before that of the list', async () => {

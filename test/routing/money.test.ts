@@ -137,7 +137,7 @@ async function startOnCopy(): Promise<{ record: Record<string, unknown> }> {
     await after.stop()
     return { record: record! }
   } finally {
-    rmSync(folder, { recursive: true })
+    rmSync(folder, { recursive: true, force: true })
   }
 }
 

@@ -79,7 +79,7 @@ export async function startTwoUpstreams(options: TwoUpstreamsOptions = {}): Prom
       await harness.stop()
       await near.stop()
       await far.stop()
-      rmSync(folder, { recursive: true })
+      rmSync(folder, { recursive: true, force: true })
     },
   }
 }

@@ -22,7 +22,7 @@ beforeEach(async () => {
 })
 afterAll(async () => {
   await harness.stop()
-  rmSync(folder, { recursive: true })
+  rmSync(folder, { recursive: true, force: true })
 })
 
 const model = 'openai/gpt-4o-mini'

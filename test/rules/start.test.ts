@@ -21,7 +21,7 @@ beforeEach(async () => {
 })
 afterEach(async () => {
   await harness?.stop()
-  rmSync(folder, { recursive: true })
+  rmSync(folder, { recursive: true, force: true })
 })
 
 async function stop(): Promise<void> {
@@ -99,7 +99,7 @@ describe('a rule about something that no longer exists is logged, and nothing el
     await run('routes set', { name: 'alone', members: ['brook/gpt-4o-mini'] })
     await run('channels set', { channel: 'brook#1', weight: '2' })
     await stop()
-    rmSync(providers, { recursive: true })
+    rmSync(providers, { recursive: true, force: true })
     harness = await startHarness({ folder })
     expect(warned().map(line => JSON.parse(line).note)).toEqual([
       'route alone: brook/gpt-4o-mini: there is no such provider and no such model name.',

@@ -50,7 +50,7 @@ test('a backup whose keys need another pepper is not restored, unless the operat
   expect(refused.stderr).toContain('--despite-findings')
   expect(await weirSays(back, `restore ${copy}`, { ...noBallast, WEIR_PEPPER: right })).toContain('Restored to')
   expect(await weirSays(back, `keys show ${key}`, { ...noBallast, WEIR_PEPPER: right })).toMatch(/state +active/)
-  rmSync(back, { recursive: true })
+  rmSync(back, { recursive: true, force: true })
   expect((await weir(back, `restore ${copy} --despite-findings`, noBallast)).stdout).toContain('Restored to')
   expect((await weir(back, 'serve', noBallast)).stderr).toContain('weir rotate pepper --finish --force')
   await weirSays(back, 'rotate pepper --finish --force', noBallast)

@@ -25,7 +25,7 @@ beforeEach(async () => {
 })
 afterEach(async () => {
   await harness.stop()
-  rmSync(folder, { recursive: true })
+  rmSync(folder, { recursive: true, force: true })
 })
 
 const rotate = (kind: string, flags: object = {}) => harness.weir('rotate', { kind, ...flags })

@@ -28,7 +28,7 @@ beforeEach(async () => {
 afterEach(async () => {
   await stop()
   await cleanUp()
-  rmSync(folder, { recursive: true })
+  rmSync(folder, { recursive: true, force: true })
 })
 
 async function start(env: Record<string, string> = {}): Promise<void> {

@@ -17,7 +17,7 @@ beforeEach(() => {
 })
 afterEach(() => {
   books.db.close()
-  rmSync(books.folder, { recursive: true })
+  rmSync(books.folder, { recursive: true, force: true })
 })
 
 const ALL = Number.MAX_SAFE_INTEGER

@@ -188,7 +188,7 @@ class History {
   end(): void {
     this.#close(false)
     this.#house.db.close()
-    rmSync(this.#house.folder, { recursive: true })
+    rmSync(this.#house.folder, { recursive: true, force: true })
   }
 
   get #rolling(): StatisticsAggregator {

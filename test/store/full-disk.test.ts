@@ -28,7 +28,7 @@ beforeEach(async () => {
 })
 afterEach(async () => {
   await writer.close()
-  rmSync(folder, { recursive: true })
+  rmSync(folder, { recursive: true, force: true })
 })
 
 test('a full disk refuses new calls, settles the old ones, and admits calls when there is space', async () => {

@@ -29,7 +29,7 @@ beforeEach(() => {
 })
 afterEach(async () => {
   for (const writer of open) await writer.close()
-  rmSync(folder, { recursive: true })
+  rmSync(folder, { recursive: true, force: true })
 })
 
 async function openWriter(more: Partial<WriterOptions> = {}): Promise<Writer> {

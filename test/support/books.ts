@@ -53,7 +53,7 @@ export function openTestBooks(options: { readonly sync?: boolean } = {}): TestBo
     recover: () => recoverHolds(test.books),
     close() {
       db.close()
-      rmSync(folder, { recursive: true })
+      rmSync(folder, { recursive: true, force: true })
     },
   }
   const run = committed(db, buildOperations(test.books))

@@ -27,6 +27,6 @@ function emptyDatabase(): Uint8Array {
     db.close()
     return readFileSync(path)
   } finally {
-    rmSync(folder, { recursive: true })
+    rmSync(folder, { recursive: true, force: true })
   }
 }

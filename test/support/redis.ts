@@ -92,7 +92,7 @@ export async function startRedis(...options: readonly string[]): Promise<TestRed
     async stop() {
       for (const connection of connections) connection.close()
       await kill()
-      rmSync(folder, { recursive: true })
+      rmSync(folder, { recursive: true, force: true })
     },
   }
 }

@@ -15,7 +15,7 @@ let folder: string
 beforeAll(() => {
   folder = mkdtempSync(join(tmpdir(), 'weir-types-'))
 })
-afterAll(() => rmSync(folder, { recursive: true }))
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 /** The lines at which the compiler finds an error. */
 function errorLines(text: string): readonly number[] {

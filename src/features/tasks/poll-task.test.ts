@@ -46,7 +46,7 @@ afterEach(async () => {
   await vault.close()
   reader.close()
   await writer.close()
-  rmSync(folder, { recursive: true })
+  rmSync(folder, { recursive: true, force: true })
 })
 
 const jobsOf = (process: string): Pick<Jobs, 'isOurs' | 'isElsewhere' | 'giveBack'> => ({

@@ -21,7 +21,7 @@ beforeAll(async () => {
 })
 afterAll(async () => {
   await dns.stop()
-  rmSync(folder, { recursive: true })
+  rmSync(folder, { recursive: true, force: true })
 })
 
 const open = () => buildEventLoopLookup({ servers: [dns.address], hostsFile })

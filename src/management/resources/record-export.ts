@@ -62,12 +62,15 @@ function gzipEnd({ crc, bytes }: GzipState): Buffer {
   return end
 }
 
-export function startExport(desk: ManagementParts['queryWorker'], request: RecordExportRequest): Response {
+export async function startExport(
+  desk: ManagementParts['queryWorker'],
+  request: RecordExportRequest,
+): Promise<Response> {
   const {
     ask: { format },
     gzip,
   } = request
-  return new Response(exportStream(desk, request), {
+  return new Response(await exportStream(desk, request), {
     headers: {
       'content-type': types[format],
       'content-disposition': `attachment; filename="records.${format}"`,
@@ -82,7 +85,10 @@ export interface RecordExportRequest {
   readonly slot: ExportSlot
 }
 
-function exportStream(desk: ManagementParts['queryWorker'], request: RecordExportRequest): ReadableStream<Uint8Array> {
+async function exportStream(
+  desk: ManagementParts['queryWorker'],
+  request: RecordExportRequest,
+): Promise<ReadableStream<Uint8Array>> {
   const { ask, gzip, slot } = request
   let after: number | undefined
   let packed: GzipState | null = gzip ? { crc: 0, bytes: 0 } : null
@@ -101,6 +107,14 @@ function exportStream(desk: ManagementParts['queryWorker'], request: RecordExpor
     return Buffer.concat([...head, bytes, ...(isLast ? [gzipEnd(packed!)] : [])])
   }
 
+  // Read before the response begins, so that an error of the first slice can still be returned as an error.
+  let first: Buffer | undefined
+  try {
+    first = await next()
+  } catch (fault) {
+    slot.release()
+    throw fault
+  }
   return new ReadableStream<Uint8Array>(
     {
       start(controller) {
@@ -110,7 +124,8 @@ function exportStream(desk: ManagementParts['queryWorker'], request: RecordExpor
         slot.keepAlive()
         try {
           for (;;) {
-            const bytes = await next()
+            const bytes = first ?? (await next())
+            first = undefined
             if (bytes === undefined) {
               slot.release()
               return controller.close()

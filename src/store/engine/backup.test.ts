@@ -16,7 +16,7 @@ const newFolder = (): string => {
   return folder
 }
 afterAll(() => {
-  for (const folder of folders) rmSync(folder, { recursive: true })
+  for (const folder of folders) rmSync(folder, { recursive: true, force: true })
 })
 
 describe.each(migrations.map(({ version }) => version))('a backup of schema %d', schema => {

@@ -17,7 +17,7 @@ beforeEach(() => {
 })
 afterEach(() => {
   db.close()
-  rmSync(folder, { recursive: true })
+  rmSync(folder, { recursive: true, force: true })
 })
 
 const pragma = (name: string): unknown => Object.values(db.query('PRAGMA '.concat(name)).get() as object)[0]

@@ -18,7 +18,7 @@ beforeEach(() => {
   root = mkdtempSync(join(tmpdir(), 'weir-folder-'))
   folder = join(root, 'a', 'b')
 })
-afterEach(() => rmSync(root, { recursive: true }))
+afterEach(() => rmSync(root, { recursive: true, force: true }))
 
 const modeOf = (path: string): number => statSync(path).mode & 0o777
 

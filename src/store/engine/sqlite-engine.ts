@@ -31,6 +31,8 @@ export interface SqliteEngineParts {
   readonly version: string
   readonly log: Log
   readonly ledgerMs: number
+  /** How long one query of the management interface may take. */
+  readonly queryMs: number
   readonly ledgerWaitMs: WaitMeasure
   dateMs(): number
   /** Called when the writer thread has ended by itself. */
@@ -43,7 +45,7 @@ export async function openSqliteEngine(parts: SqliteEngineParts): Promise<StoreE
   const { database } = folder
   const [writer, start] = await openWriter(parts)
   const reader = openCallReader(database)
-  const queries = new QueryWorker(database)
+  const queries = new QueryWorker(database, { msMax: parts.queryMs })
   const statistics = new StatisticsWorker({
     database,
     statistics: folder.statistics,

@@ -31,7 +31,7 @@ beforeEach(() => {
 })
 afterEach(() => {
   db.close()
-  rmSync(folder, { recursive: true })
+  rmSync(folder, { recursive: true, force: true })
 })
 
 const holdInput = (callId: number, name = 'a', more: { keyId?: number; print?: string } = {}): HoldInput => ({

@@ -32,7 +32,7 @@ beforeAll(() => {
 })
 afterAll(() => {
   db.close()
-  rmSync(folder, { recursive: true })
+  rmSync(folder, { recursive: true, force: true })
 })
 
 function checkAll(known?: AuditHead): AuditCheckResult {

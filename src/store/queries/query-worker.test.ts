@@ -20,7 +20,7 @@ beforeAll(async () => {
 afterAll(async () => {
   worker.close()
   await writer.close()
-  rmSync(folder, { recursive: true })
+  rmSync(folder, { recursive: true, force: true })
 })
 
 const tier = (name: string) => worker.query('tier', { name })

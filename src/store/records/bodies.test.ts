@@ -34,7 +34,7 @@ beforeEach(() => {
 })
 afterEach(async () => {
   for (const bodies of opened) await bodies.close()
-  rmSync(folder, { recursive: true })
+  rmSync(folder, { recursive: true, force: true })
 })
 
 interface StoreOptions {

@@ -13,7 +13,7 @@ let path: string
 beforeEach(() => {
   path = mkdtempSync(join(tmpdir(), 'weir-rotation-'))
 })
-afterEach(() => rmSync(path, { recursive: true }))
+afterEach(() => rmSync(path, { recursive: true, force: true }))
 
 test.each(['pepper', 'jwt', 'encryption'] as const)(
   'a refused rotation of the %s secret changes nothing',

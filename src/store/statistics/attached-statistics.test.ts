@@ -38,5 +38,5 @@ test('a file that is missing is an error, and one that replaces another is read'
   writeFile('c')
   expect(names()).toEqual(['c'])
   db.close()
-  rmSync(folder, { recursive: true })
+  rmSync(folder, { recursive: true, force: true })
 })

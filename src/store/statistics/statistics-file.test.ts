@@ -22,7 +22,7 @@ beforeEach(() => {
   file.startOver(mark)
   file.close()
 })
-afterEach(() => rmSync(folder, { recursive: true }))
+afterEach(() => rmSync(folder, { recursive: true, force: true }))
 
 test('a locked file is left as it is', () => {
   const other = openWriter(path)

@@ -16,7 +16,7 @@ beforeAll(async () => {
 })
 afterAll(async () => {
   await writer.close()
-  rmSync(folder, { recursive: true })
+  rmSync(folder, { recursive: true, force: true })
 })
 
 const open = (database: string): StatisticsWorker =>
