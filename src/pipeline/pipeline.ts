@@ -410,9 +410,14 @@ class IngressLifetime implements CallLifetime {
   }
 }
 
-/** Until a channel is picked, the first candidate is the one in use. */
+/** Until a channel is picked, the first candidate is the one in use, and the one that X-Pipeline-Route names. */
 function setRoute(exchange: Exchange, route: Route): void {
-  exchange.attempt.candidate = route.candidates[0]
+  const [first] = route.candidates
+  const before = exchange.route?.candidates[0]
+  if (before !== undefined && before.option.name !== first!.option.name) {
+    exchange.timings.setNote('Route', routeNote(first!))
+  }
+  exchange.attempt.candidate = first
   exchange.route = route
 }
 

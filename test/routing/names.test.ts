@@ -2,8 +2,9 @@
 
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { hashBody } from '../../src/pipeline/attempt/body-hash.ts'
-import { fail } from '../../tools/fake-upstream/answers.ts'
+import { answer, fail } from '../../tools/fake-upstream/answers.ts'
 import { anthropicWire } from '../../tools/fake-upstream/anthropic-messages/wire.ts'
+import { gate, scripted } from '../../tools/fake-upstream/script.ts'
 import { chat } from '../support/gateway.ts'
 import type { TwoUpstreams } from './two-upstreams.ts'
 import { startTwoUpstreams } from './two-upstreams.ts'
@@ -56,6 +57,47 @@ test('a route applies to the next call, and so does its removal', async () => {
 interface ErrorAnswer {
   readonly error: { readonly code: string; readonly message: string }
 }
+
+describe('X-Pipeline-Route names the model in use, which is not the first of its route', () => {
+  const image = { type: 'image_url', image_url: { url: 'data:image/png;base64,iVBORw0KGgo=' } }
+  const messages = [{ role: 'user', content: [image] }]
+
+  test.each([[false], [true]])('where the first cannot read the call (streamed: %p)', async stream => {
+    const readers = await startTwoUpstreams({ nearFile: { traits: { reads: ['text'] } } })
+    try {
+      await readers.setRoute('smart', 'near/echo then far/echo')
+      const own = await readers.key()
+      const read = await readers.call(own, 'smart', { messages, stream })
+      expect([read.status, routeOf(read)]).toEqual([200, expect.stringMatching(/^pass \(\d+ms, far→echo\)$/)])
+      await read.text()
+      readers.far.planModel('echo', fail(500, { dialect: anthropicWire }))
+      const failed = await readers.call(own, 'smart', { messages, stream })
+      expect([failed.status, routeOf(failed)]).toEqual([502, expect.stringMatching(/^pass \(\d+ms, far→echo\)$/)])
+    } finally {
+      await readers.stop()
+    }
+  })
+
+  test('where the head of a stream is sent before an answer', async () => {
+    const silent = await startTwoUpstreams({ world: { silence: { headMs: 30, heartbeatMs: 20 } } })
+    try {
+      await silent.setRoute('smart', 'near/echo then far/echo')
+      const own = await silent.key()
+      silent.near.planModel('echo', fail(401)) // closes the channel
+      await (await silent.call(own, 'smart')).text()
+      const opens = Promise.withResolvers<void>()
+      silent.far.plan(scripted(request => [gate(opens.promise), ...answer('late').steps(request)]))
+      const response = await silent.call(own, 'smart', { stream: true })
+      expect([response.headers.get('x-pipeline-adapter'), routeOf(response)]).toEqual([
+        ...[null, expect.stringMatching(/^pass \(\d+ms, far→echo\)$/)],
+      ])
+      opens.resolve()
+      expect(await response.text()).toContain('late')
+    } finally {
+      await silent.stop()
+    }
+  })
+})
 
 describe('a chain of models', () => {
   beforeEach(() => upstreams.setRoute('smart', 'near/echo then far/echo'))

@@ -12,6 +12,7 @@ import type { Disconnects } from '../lifetime/disconnects.ts'
 import { endingOf, logFault } from '../settle/ending.ts'
 import type { Reservations } from '../settle/reservation.ts'
 import type { Settle } from '../settle/settle.ts'
+import { routeNote } from '../timings.ts'
 import { CallerWriter } from './caller-writer.ts'
 import { FramedSink } from './framed-sink.ts'
 import { relay, relayFailure, relayWhole } from './relay.ts'
@@ -78,7 +79,9 @@ export function answerAfterSilence(parts: StreamParts, exchange: Exchange, openi
     sendHeartbeats(parts, exchange, { opened, caller })
     await relay(opened, caller, run)
   }
-  exchange.timings.clear('Adapter') // neither done nor failed: an attempt is running
+  const { timings, attempt } = exchange
+  timings.clear('Adapter') // neither done nor failed: an attempt is running
+  if (attempt.candidate !== undefined) timings.setNote('Route', routeNote(attempt.candidate))
   return respond(parts, exchange, { contentType: SSE_TYPE, write })
 }
 
