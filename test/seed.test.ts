@@ -224,7 +224,18 @@ describe('Request shape for the chat completion call', () => {
   })
 
   rule('Request shape 5', async () => {
-    for (const wrong of [undefined, null, 'Hello', {}, [], ['Hello'], [{ content: 'Hello' }], [{ role: 7 }]]) {
+    const contents = [undefined, null, 7, true, {}].map(content => [{ role: 'user', content }])
+    for (const wrong of [
+      undefined,
+      null,
+      'Hello',
+      {},
+      [],
+      ['Hello'],
+      [{ content: 'Hello' }],
+      [{ role: 7 }],
+      ...contents,
+    ]) {
       expect([wrong, (await ask(chatPath, { model, messages: wrong })).status]).toEqual([wrong, 400])
     }
   })

@@ -59,6 +59,12 @@ describe('reads', () => {
     expect([invalidLabels.endUser, invalidLabels.tags]).toEqual([undefined, undefined])
   })
 
+  test('messages whose tool calls or results are all that they have', () => {
+    const call = { id: 'c', type: 'function', function: { name: 'f', arguments: '{}' } }
+    const messages = [...good.messages, { role: 'assistant', tool_calls: [call] }, { role: 'tool', content: null }]
+    expect(read({ messages }).json.messages).toEqual(messages)
+  })
+
   test('and keeps the bytes themselves', () => {
     const body = bytes(JSON.stringify(good))
     expect(readCall(body).body).toBe(body)
@@ -77,6 +83,10 @@ describe('refuses', () => {
     ['a cut-off object', '{"model":', 'json_invalid'],
     ['text after the object', `${json({})} x`, 'json_invalid'],
     ['a list', '[]', 'body_not_object'],
+    ['a user without content', json({ messages: [{ role: 'user' }] }), 'field_invalid messages[0].content'],
+    ['a user with null', json({ messages: [{ role: 'user', content: null }] }), 'field_invalid messages[0].content'],
+    ['a number as content', json({ messages: [{ role: 'system', content: 5 }] }), 'field_invalid messages[0].content'],
+    ['an object as content', json({ messages: [{ role: 'x', content: {} }] }), 'field_invalid messages[0].content'],
     ['null', 'null', 'body_not_object'],
     ['a number', '5', 'body_not_object'],
     ['a string', '"x"', 'body_not_object'],
@@ -154,7 +164,7 @@ describe('refuses', () => {
 describe('writes a request', () => {
   const writeBody = (text: string, target: Omit<CallTarget, 'capField'> & Partial<CallTarget>): string =>
     Buffer.from(writeCall(readCall(bytes(text)), { capField: 'max_tokens', ...target })).toString()
-  const rest = '"messages":[{"role":"user"}]}'
+  const rest = '"messages":[{"role":"user","content":"hi"}]}'
 
   test('with the model of the upstream in its position', () => {
     expect(writeBody(`{"model":"a/b",${rest}`, { model: 'b', askUsage: true })).toBe(`{"model":"b",${rest}`)

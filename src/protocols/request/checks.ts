@@ -103,7 +103,7 @@ export function checkTools({ tools }: Json, defaultType?: string): void {
   })
 }
 
-/** Checks that messages are a list of objects with roles. */
+/** Checks that messages are a list of objects with roles, and that their contents are texts or lists of parts. */
 export function checkMessages(messages: unknown): void {
   if (messages === undefined || messages === null) throw missing('messages')
   if (!Array.isArray(messages) || messages.length === 0) {
@@ -111,9 +111,17 @@ export function checkMessages(messages: unknown): void {
   }
   const wrong = messages.findIndex(isNoMessage)
   if (wrong >= 0) throw invalid(`messages[${wrong}]`, 'must be an object with a role')
+  const unread = (messages as readonly Json[]).findIndex(hasNoContent)
+  if (unread >= 0) throw invalid(`messages[${unread}].content`, 'must be a text or a list of parts')
 }
 
 const isNoMessage = (message: unknown): boolean => !isObject(message) || typeof message.role !== 'string'
+
+/** An assistant that calls tools may say nothing, and some tools have no result. A user always says something. */
+function hasNoContent({ role, content = null }: Json): boolean {
+  if (content === null) return role === 'user'
+  return typeof content !== 'string' && !Array.isArray(content)
+}
 
 export const missing = (field: string): Refusal => new Refusal('field_missing', field, describeField(field))
 
