@@ -127,12 +127,10 @@ function managementEndpoints(answerWeb: HandleWebRequest): readonly Endpoint[] {
     return await answerWeb({ ...ask, address: ask.address(), actor, readBody: () => readBody('json') })
   }
   const methods = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const
-  const all = methods.flatMap((method): readonly Endpoint[] => [
+  return methods.flatMap((method): readonly Endpoint[] => [
     { method, path: '/api/web/*', auth: 'token', answer },
     { method, path: '/api/auth/*', auth: 'nobody', answer },
   ])
-  // A link cannot carry a token. What it carries instead is the ticket in its path.
-  return [{ method: 'GET', path: '/api/web/downloads/*', auth: 'nobody', answer }, ...all]
 }
 
 /** Endpoints of tasks and files, which are stored at an upstream and belong to an account. */

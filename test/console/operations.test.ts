@@ -22,7 +22,7 @@ const unused: Readonly<Record<string, string>> = {
   'POST /api/auth/refresh': 'POST /api/auth/session renews, and is no error when nobody is signed in',
   'GET /api/web/accounts/{account}/statement/export': 'POST /api/web/downloads gives a link to the same file',
   'GET /api/web/records/export': 'POST /api/web/downloads gives a link to the same file',
-  'GET /api/web/downloads/{ticket}': 'the browser follows the link that POST /api/web/downloads gives',
+  'GET /api/auth/downloads/{ticket}': 'the browser follows the link that POST /api/web/downloads gives',
   'GET /api/web/records/deletions/{deletion}': 'the list shows all of a deletion',
 }
 

@@ -55,6 +55,13 @@ test('a link gives the file as an attachment, without a token', async () => {
   expect(await statement.text()).toContain('"top_up"')
 })
 
+test('no path below /api/web is answered without a token', async () => {
+  for (const path of ['downloads', 'downloads/x', (await linkFor(owner, ofRecords)).replace('/api/auth/', '')]) {
+    const response = await follow(`/api/web/${path}`)
+    expect([response.status, await codeOf(response)]).toEqual([401, 'token_invalid'])
+  }
+})
+
 test('HEAD does not use up a link, and no bodies are noted as seen', async () => {
   const link = await linkFor(owner, ofRecords)
   const head = await fetch(`${harness.url}${link}`, { method: 'HEAD' })
@@ -87,7 +94,7 @@ test('a link works for a minute, and an invented one never', async () => {
   clock.aheadMs += 60_000
   expect(await codeOf(await follow(link))).toBe('resource_unknown')
   for (const text of ['x'.repeat(43), 'x', 'x'.repeat(300)]) {
-    expect(await codeOf(await follow(`/api/web/downloads/${text}`))).toBe('resource_unknown')
+    expect(await codeOf(await follow(`/api/auth/downloads/${text}`))).toBe('resource_unknown')
   }
 })
 
@@ -123,9 +130,9 @@ test('a session has a bounded number of links, and a ticket is in no log', async
     told = await person.ask('POST', 'web/downloads', ofRecords)
     if (told.status !== 200) expect(told.error.code).toBe('rate_limit_exceeded')
   }
-  await (await follow(`/api/web/downloads/${tickets[0]}`)).text()
-  await follow(`/api/web/downloads/${tickets[0]}`)
-  await follow(`/api/web/downloads/${tickets[1]}/more`)
+  await (await follow(`/api/auth/downloads/${tickets[0]}`)).text()
+  await follow(`/api/auth/downloads/${tickets[0]}`)
+  await follow(`/api/auth/downloads/${tickets[1]}/more`)
   const text = harness.logs.join('\n')
   expect(tickets.filter(ticket => text.includes(ticket))).toEqual([])
   expect(tickets.length).toBeGreaterThan(10)

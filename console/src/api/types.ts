@@ -3509,7 +3509,7 @@ export interface Operations {
     }
     answer: Download
   }
-  'GET /api/web/downloads/{ticket}': {
+  'GET /api/auth/downloads/{ticket}': {
     request: { readonly params: { readonly ticket: string } }
     answer: undefined
   }
@@ -4291,7 +4291,7 @@ export const operationRoles = {
   'POST /api/web/records/deletions': { 'site': 'admin', 'account': 'manager' },
   'GET /api/web/records/deletions/{deletion}': { 'site': 'support', 'account': 'manager' },
   'POST /api/web/downloads': { 'site': 'member', 'account': null },
-  'GET /api/web/downloads/{ticket}': { 'site': null, 'account': null },
+  'GET /api/auth/downloads/{ticket}': { 'site': null, 'account': null },
   'GET /api/web/live': { 'site': 'support', 'account': 'viewer' },
   'GET /api/web/statistics/summary': { 'site': 'support', 'account': 'viewer' },
   'GET /api/web/statistics/series': { 'site': 'support', 'account': 'viewer' },

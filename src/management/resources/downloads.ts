@@ -1,6 +1,7 @@
 // Endpoints for downloads in a browser. A link cannot carry the token of a session, and a file that a script reads is in
 // memory as a whole. So a script asks for a ticket, and the browser follows a link with the ticket. It works once and for a
-// minute, and at its use the rights of the person are checked as in any other request.
+// minute, and at its use the rights of the person are checked as in any other request. The link is below /api/auth, because
+// nothing below /api/web is answered without a token.
 
 import * as z from 'zod'
 import { bounds } from '../../base/bounds.ts'
@@ -9,9 +10,8 @@ import { hintOf } from '../../base/hints.ts'
 import { timeText } from '../../base/time.ts'
 import { digestOpaqueToken, isOpaqueToken, mintOpaqueToken } from '../../identity/opaque-token.ts'
 import type { Actor, EndpointAccess } from '../actor.ts'
-import { refuseServiceToken, resolveScope } from '../actor.ts'
+import { resolveScope } from '../actor.ts'
 import type { ManagementParts } from '../management-parts.ts'
-import { bearsServiceToken } from '../web/bearer-check.ts'
 import type { ExportSlots } from '../web/export-slots.ts'
 import type { WebEndpoint } from './endpoint.ts'
 import { endpoint, idOf, time } from './endpoint.ts'
@@ -82,12 +82,12 @@ export function downloadEndpoints(parts: ManagementParts, slots: ExportSlots): r
         const expiresMs = nowMs + bounds.ticketMsMax
         const row = { digest: digestOpaqueToken(ticket), sessionId: actor.sessionId, request: JSON.stringify(body) }
         requireDone(await writer.run('addTicket', { ...row, expiresMs, nowMs }), { too_many: tooMany })
-        return { body: { url: `/api/web/downloads/${ticket}`, expiresAt: timeText(expiresMs) } }
+        return { body: { url: `/api/auth/downloads/${ticket}`, expiresAt: timeText(expiresMs) } }
       },
     }),
     endpoint({
       method: 'GET',
-      path: '/api/web/downloads/{ticket}',
+      path: '/api/auth/downloads/{ticket}',
       who: 'nobody',
       writes: true,
       summary: 'Download a file by the link of a ticket.',
@@ -95,7 +95,6 @@ export function downloadEndpoints(parts: ManagementParts, slots: ExportSlots): r
       answer: z.unknown(),
       contentType: ['text/csv', 'application/x-ndjson'],
       async run({ params: { ticket }, header }) {
-        if (bearsServiceToken(header('authorization'))) refuseServiceToken('nobody')
         const digest = digestOpaqueToken(ticket)
         // A look-up first: strangers must not be able to make the gateway write.
         const isKnown = isOpaqueToken(ticket) && (await reader.people.hasTicket(digest))
