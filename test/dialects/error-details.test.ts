@@ -86,3 +86,29 @@ test('callers of other dialects get none', async () => {
     expect(JSON.stringify(await raise(caller, 'gemini'))).not.toContain(violation.field)
   }
 })
+
+const fields = [
+  { type: 'missing', loc: ['body', 'messages', 0, 'content'], msg: 'Field required', input: 'secret text' },
+  { type: 'extra_forbidden', loc: [], msg: 'Extra inputs are not permitted' },
+]
+const FIELDS_TEXT = 'body.messages.0.content: Field required; Extra inputs are not permitted'
+const written: readonly (readonly [body: object, message: string])[] = [
+  [{ detail: 'The seed is not supported.' }, 'The seed is not supported.'],
+  [{ detail: fields }, FIELDS_TEXT],
+  [{ detail: [] }, 'The upstream answered with status 400.'],
+  [{ detail: [7, { loc: 'x' }] }, 'The upstream answered with status 400.'],
+]
+
+test.each(written)('the reason that a web framework wrote reaches every caller: %j', async (body, message) => {
+  for (const upstream of dialects) {
+    for (const caller of dialects) {
+      harness.upstream.plan(script(...jsonAnswer(400, JSON.stringify(body))))
+      expect([caller, upstream, (await raise(caller, upstream)).message]).toEqual([caller, upstream, message])
+    }
+  }
+})
+
+test('an error of OpenAI may have such a reason in place of its message', async () => {
+  harness.upstream.plan(script(...jsonAnswer(400, JSON.stringify({ object: 'error', message: { detail: fields } }))))
+  expect((await raise('openai-chat', 'openai-chat')).message).toBe(FIELDS_TEXT)
+})

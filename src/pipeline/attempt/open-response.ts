@@ -9,7 +9,8 @@ import { Refusal } from '../../base/errors.ts'
 import { Proxy } from '../../http/client/proxy.ts'
 import type { IncomingResponse } from '../../http/client/request.ts'
 import { SSE_TYPE } from '../../http/server/event-stream.ts'
-import { explainAnswerBound } from '../../protocols/request/json-body.ts'
+import { readErrorDetail } from '../../protocols/error-detail.ts'
+import { explainAnswerBound, parseUpstreamJson } from '../../protocols/request/json-body.ts'
 import type { AttemptVerdict } from '../../routing/attempts.ts'
 import { inferStatus, isOverloadError, judgeError } from '../../routing/attempts.ts'
 import { readRetryDelay } from '../../routing/upstream-limits/retry-after.ts'
@@ -371,7 +372,8 @@ async function refusedBy(opening: ResponseOpening): Promise<AttemptFailed> {
   const { status } = incoming
   const body = await incoming.readWhole(bounds.errorBodyBytesMax)
   const readable = body === undefined ? undefined : candidate.upstreamProtocol.readAnswer(body)?.error
-  const words = { message: `The upstream answered with status ${status}.`, ...readable, status }
+  const detail = body === undefined || readable !== undefined ? undefined : readErrorDetail(parseUpstreamJson(body))
+  const words = { message: detail ?? `The upstream answered with status ${status}.`, ...readable, status }
   const cause = status === 404 && readable === undefined ? `; ${wrongBaseUrl(opening.channel)}` : ''
   const failed = refusedWith(opening, words, { isReadable: readable !== undefined, cause })
   failed.didNoWork = status >= 400

@@ -2,6 +2,7 @@
 
 import type { UpstreamError } from '../../base/errors.ts'
 import { jsonText } from '../../base/text/json-text.ts'
+import { readErrorDetail } from '../error-detail.ts'
 import { findErrorStatus } from '../error-status.ts'
 import type { AnswerReading } from '../neutral/call.ts'
 import { isFailureReason } from '../neutral/finish-reasons.ts'
@@ -171,7 +172,7 @@ export function readError(value: unknown, status: number): UpstreamError {
   const [type, code, param] = [text('type'), text('code'), text('param')]
   return {
     status: findErrorStatus(error, status),
-    message: text('message') ?? 'The upstream gave no reason.',
+    message: text('message') ?? readErrorDetail(error.message) ?? 'The upstream gave no reason.',
     ...(type !== undefined && { type }),
     ...(code !== undefined && { code }),
     ...(param !== undefined && { param }),
