@@ -85,16 +85,16 @@ export interface ResponseOpening extends AttemptContext {
 
 export function openResponse(opening: ResponseOpening): Promise<OpenedResponse> {
   const { incoming } = opening
-  const encoding = incoming.header('content-encoding')
-  if (encoding !== null && encoding !== 'identity') throw unusable(opening, `an answer encoded as ${encoding}`)
   if (incoming.status < 200 || incoming.status > 299) {
     return refusedBy(opening).then(refused => {
       throw refused
     })
   }
+  const encoding = incoming.header('content-encoding')?.trim() || 'identity'
+  if (encoding.toLowerCase() !== 'identity') throw unusable(opening, `an answer encoded as ${encoding}`)
   opening.exchange.storage.createdReferences?.begin(opening.channel.id)
   const contentType = typeOf(opening)
-  const streamed = contentType.startsWith(streamFormat(opening.candidate.provider).contentType)
+  const streamed = isStream(opening, contentType)
   const { allowsBinaryAnswers, mayNotStream } = opening.candidate.upstreamProtocol
   if (allowsBinaryAnswers && !streamed && !READABLE.test(contentType)) return openStream(opening, contentType)
   if (streamed === opening.hold.call.stream || (mayNotStream && !streamed)) {
@@ -106,12 +106,23 @@ export function openResponse(opening: ResponseOpening): Promise<OpenedResponse> 
   const native = streamed ? followStream(opening, true) : undefined
   if (native === undefined) attempt.translation ??= buildTranslation(opening)
   const { translation } = attempt
-  const isJson = contentType.startsWith('application/json')
+  const isJson = /^application\/json/i.test(contentType)
   const converter = native ?? (translation && new StreamGatherer(translation))
   if (converter === undefined || (!streamed && !isJson)) {
     throw unusable(opening, `answered with ${contentType || 'no content type'}`)
   }
   return streamed ? collectStream(opening, converter) : openPlain(opening, contentType)
+}
+
+/** Types of servers that do not name the type of what they send. */
+const UNNAMED_TYPE = /^(?:text\/plain|application\/octet-stream|$)/i
+
+/** A stream may have no type of its own. Anything else has no events of the dialect, and is refused for that. */
+function isStream({ candidate: { provider, upstreamProtocol }, hold }: ResponseOpening, contentType: string): boolean {
+  const { contentType: expected } = streamFormat(provider)
+  if (contentType.toLowerCase().startsWith(expected)) return true
+  const mayBeUnnamed = SSE_TYPE.startsWith(expected) && hold.call.stream && !upstreamProtocol.allowsBinaryAnswers
+  return mayBeUnnamed && UNNAMED_TYPE.test(contentType)
 }
 
 const USUAL_TYPE = /^(?:application\/json|text\/event-stream)(?:; ?charset=utf-8)?$/i
