@@ -49,6 +49,7 @@ describe.each([OpenAI, OpenAI6 as unknown as typeof OpenAI])('a background respo
     const { data, response } = await openai.responses.create({ model, ...inBackground }).withResponse()
     expect(data).toMatchObject({ status: 'queued', background: true, output: [], model })
     expect(response.headers.get('x-pipeline-route')).toStartWith('pass')
+    expect(response.headers.get('x-pipeline-adapter')).toBeNull() // it has neither succeeded nor failed yet
     const done = await waitUntilOver(openai, data.id)
     expect(done).toMatchObject({ id: data.id, status: 'completed', background: true, output_text: 'Hello river' })
     const later = await openai.responses.create({ model, input: 'and then?', previous_response_id: data.id })
@@ -83,7 +84,9 @@ test.each(kinds)(
         gates.map(({ promise }) => promise),
       ),
     )
-    const firstReader = await openai.responses.create({ model, ...inBackground, stream: true })
+    const asked = openai.responses.create({ model, ...inBackground, stream: true })
+    const { data: firstReader, response } = await asked.withResponse()
+    expect(response.headers.get('x-pipeline-adapter')).toBeNull()
     let id = ''
     let last = -1
     for await (const event of firstReader) {

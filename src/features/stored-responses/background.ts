@@ -179,6 +179,7 @@ export function buildBackground({ responses, jobs, disconnects, log, heartbeatMs
       detach(exchange, kept, waiting)
       void runToEnd(run, answer)
       void fulfilWishes()
+      exchange.timings.clear('Adapter') // neither done nor failed: an attempt is running
       if (exchange.call!.stream) return run.events.stream(-1, replyHeaders(exchange, SSE_TYPE))
       return new Response(JSON.stringify(waiting), { headers: replyHeaders(exchange, 'application/json') })
     },
