@@ -255,7 +255,25 @@ describe('media:', () => {
       ...fetched,
       traits: { richResults: false },
     }).contents
-    expect(contentsAfter.slice(2)).toMatchObject([{ parts: [{ functionResponse: {} }] }, { parts: [inline] }])
+    expect(contentsAfter.slice(2)).toMatchObject([
+      { parts: [{ functionResponse: { response: { output: 'see' } } }] },
+      { parts: [{ text: 'The result of f (x):' }, inline] },
+    ])
+    const onlyImage = [greeting, model(call('x')), tool(result('x', '', { parts: [image] }))]
+    expect(contentsOf(onlyImage, { ...fetched, traits: { richResults: false } }).contents[2]).toMatchObject({
+      parts: [{ functionResponse: { response: { output: 'The result of f (x) is in the next message.' } } }],
+    })
+  })
+
+  test('a text document in a tool result is text of the result', () => {
+    const source = { at: 'text', text: 'It rains.', mime: 'text/plain' } as const
+    const parts = [{ kind: 'text', text: 'Found:' }, { kind: 'file', name: 'Weather', source }, image]
+    const messages = [greeting, model(call('x')), tool(result('x', '', { parts }))]
+    const { contents, losses } = contentsOf(messages, fetched)
+    const response = { output: 'Found:\nWeather\n\nIt rains.' }
+    expect(contents[2]).toMatchObject({ parts: [{ functionResponse: { response, parts: [inline] } }] })
+    expect(contents).toHaveLength(3)
+    expect(losses).not.toContain('file.name')
   })
 
   test('all images have one resolution, and different ones are a loss', () => {

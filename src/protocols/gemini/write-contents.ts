@@ -1,14 +1,8 @@
 // Writes turns as Google requires them: instructions in a field of their own, contents of user and model in alternation,
 // and after each model content with calls one content that holds a result for each call, in the same order.
 
-import type {
-  CallPart,
-  ConversationMessage,
-  ConversationPart,
-  MediaPart,
-  ResultPart,
-  TextPart,
-} from '../neutral/conversation.ts'
+import { announceMedia, splitResult } from '../media/result-parts.ts'
+import type { CallPart, ConversationMessage, ConversationPart, MediaPart, ResultPart } from '../neutral/conversation.ts'
 import { isInstruction, markInstruction } from '../neutral/instructions.ts'
 import type { ReasoningState } from '../neutral/reasoning-state.ts'
 import type { ConversationTarget } from '../protocol.ts'
@@ -210,12 +204,13 @@ class ContentsWriter {
     const head = { id: call.id, name: this.#names.write(call.name) }
     if (result === undefined) return { functionResponse: { ...head, response: { error: MISSING_RESULT_TEXT } } }
     for (const part of [result, ...result.parts]) this.#noteLosses(part)
-    const texts = result.parts.filter((part): part is TextPart => part.kind === 'text')
-    const media = result.parts.filter((part): part is MediaPart => part.kind !== 'text')
-    const response = writeResponse(texts.map(part => part.text).join('\n'), result.failed === true)
+    const { texts, media } = splitResult(result.parts)
     const written = media.map(part => this.#writeMedia(part))
-    const isInside = this.#target.traits.richResults !== false && written.every(part => part.text === undefined)
-    if (!isInside) mediaParts.push(...written)
+    const isInside = this.#target.traits.richResults !== false
+    const announcement = isInside || media.length === 0 ? undefined : announceMedia(head.name, head.id)
+    if (announcement !== undefined) mediaParts.push({ text: announcement.heading }, ...written)
+    const text = announcement !== undefined && texts.length === 0 ? announcement.notice : texts.join('\n')
+    const response = writeResponse(text, result.failed === true)
     const parts = isInside && written.length > 0 ? { parts: written } : {}
     return { functionResponse: { ...head, response, ...parts } }
   }

@@ -122,6 +122,17 @@ describe('messages', () => {
     ])
   })
 
+  test('have text documents of a tool result as text of the result', () => {
+    const source = { at: 'text', text: 'It rains.', mime: 'text/plain' } as const
+    const parts = [{ kind: 'file', name: 'Weather', source }] as const
+    const messages = messagesOf([
+      greeting,
+      { role: 'assistant', parts: [{ kind: 'call', id: 'a', name: 'f', arguments: '{}' }] },
+      { role: 'tool', parts: [{ kind: 'result', callId: 'a', name: 'f', parts }] },
+    ])
+    expect(messages.slice(2)).toEqual([{ role: 'tool', tool_call_id: 'a', content: 'Weather\n\nIt rains.' }])
+  })
+
   test('have media of all kinds', () => {
     const media = new Map([['http://x/a.mp3', { mime: 'audio/mpeg', base64: 'AAAA' }]])
     const parts: MediaPart[] = [

@@ -3,6 +3,7 @@
 // Thoughts are sent only to the origin that created them, which therefore accepts `reasoning_content`. Other upstreams
 // would refuse the field and cannot use foreign thoughts. Only Ark's messages can carry reasoning state.
 
+import { announceMedia, splitResult } from '../media/result-parts.ts'
 import type {
   CallPart,
   ConversationMessage,
@@ -16,7 +17,7 @@ import { isInstruction, markInstruction } from '../neutral/instructions.ts'
 import { invalid } from '../request/checks.ts'
 import { writeCallSignature } from './reasoning-state.ts'
 import type { ChatWriteContext } from './write-parts.ts'
-import { acceptsField, lacksField, writeContent, writePart } from './write-parts.ts'
+import { acceptsField, fetchedSource, lacksField, writeContent, writePart } from './write-parts.ts'
 import type { ChatToolWriteContext } from './write-tools.ts'
 
 export function writeMessages(messages: readonly ConversationMessage[], writing: ChatToolWriteContext): object[] {
@@ -164,18 +165,17 @@ function writeResults(results: readonly ResultPart[], writing: ChatToolWriteCont
     if (parts.some(part => part.kind === 'text' && part.citations !== undefined)) {
       writing.target.notes.losses.add('citations')
     }
-    const media = parts.filter(part => part.kind !== 'text')
-    const texts = parts.filter(part => part.kind === 'text').map(part => part.text)
+    const { texts, media } = splitResult(parts, source => fetchedSource(source, writing))
     const mark = cache ?? parts.findLast(part => part.cache !== undefined)?.cache
-    if (media.length > 0) {
-      const what = `The result of ${name === undefined ? 'the call' : writing.names.write(name)} (${writing.ids.write(callId)})`
-      if (texts.length === 0) texts.push(`${what} is in the next message.`)
-      shown.push({ kind: 'text', text: `${what}:` }, ...media.map(({ cache: _cache, ...part }) => part))
+    const id = writing.ids.write(callId)
+    const announcement = media.length > 0 ? announceMedia(name && writing.names.write(name), id) : undefined
+    if (announcement !== undefined) {
+      shown.push({ kind: 'text', text: announcement.heading }, ...media.map(({ cache: _cache, ...part }) => part))
     }
-    const text = texts.join('\n')
+    const text = announcement !== undefined && texts.length === 0 ? announcement.notice : texts.join('\n')
     const resultText = failed && !/^error/i.test(text) ? `Error: ${text}` : text
     const content = writeContent([{ kind: 'text', text: resultText, ...(mark && { cache: mark }) }], writing)
-    messages.push({ role: 'tool', tool_call_id: writing.ids.write(callId), content })
+    messages.push({ role: 'tool', tool_call_id: id, content })
   }
   if (shown.length > 0) messages.push({ role: 'user', content: writeContent(shown, writing) })
   return messages

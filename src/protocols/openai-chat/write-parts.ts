@@ -4,7 +4,7 @@ import type { BasicChatField, ChatField } from '../../base/chat-fields.ts'
 import { defaultChatFields } from '../../base/chat-fields.ts'
 import { Refusal } from '../../base/errors.ts'
 import { hintOf } from '../../base/hints.ts'
-import { readPlainText } from '../media/text-documents.ts'
+import { writeDocument } from '../media/result-parts.ts'
 import type { CacheBreakpoint, MediaPart, MediaSource, TextPart } from '../neutral/conversation.ts'
 import type { ConversationTarget } from '../protocol.ts'
 import type { ChatFlavour } from './flavour.ts'
@@ -107,7 +107,7 @@ function urlOf({ kind, source }: MediaPart): string {
 const dataUrl = (mime: string, base64: string): string => `data:${mime};base64,${base64}`
 
 /** Returns the fetched content of a URL, if the gateway has fetched it. */
-function fetchedSource(source: MediaSource, { target }: ChatWriteContext): MediaSource {
+export function fetchedSource(source: MediaSource, { target }: ChatWriteContext): MediaSource {
   const fetched = source.at === 'url' ? target.media.get(source.url) : undefined
   return fetched === undefined ? source : { at: 'inline', ...fetched }
 }
@@ -128,8 +128,8 @@ function audioFormat(mime: string): string {
 function writeFile(part: MediaPart, writing: ChatWriteContext): object {
   const { name } = part
   const source = fetchedSource(part.source, writing)
-  const text = readPlainText(source)
-  if (text !== undefined) return { type: 'text', text: [name ?? [], text].flat().join('\n\n') }
+  const text = writeDocument(part, source)
+  if (text !== undefined) return { type: 'text', text }
   if (source.at === 'url' && writing.flavour.fetchesFiles) {
     return { type: 'file', file: { file_url: source.url, ...(name !== undefined && { filename: name }) } }
   }
