@@ -1,6 +1,7 @@
 // Names without a provider, and with a vendor that is no provider here: what answers, and that no rule is got around.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { GoogleGenAI } from '@google/genai'
 import OpenAI from 'openai'
 import { fail } from '../../tools/fake-upstream/answers.ts'
 import type { FakeUpstream } from '../../tools/fake-upstream/server.ts'
@@ -293,6 +294,21 @@ describe('the list of models', () => {
     expect(new Set(ids).size).toBe(ids.length)
     expect(await client.models.retrieve('gpt-5')).toMatchObject({ id: 'gpt-5', owned_by: 'openai' })
   })
+})
+
+test.each(['v1', 'v1alpha', 'v1beta'])('Google’s SDK may use the version %s', async apiVersion => {
+  const connect = (apiKey: string) => new GoogleGenAI({ apiKey, apiVersion, httpOptions: { baseUrl: harness.url } })
+  const { models } = connect(await harness.key())
+  const contents = 'Hi'
+  expect((await models.generateContent({ model: 'gpt-5', contents })).text).toBe(contents)
+  let text = ''
+  for await (const part of await models.generateContentStream({ model: 'gpt-5', contents })) text += part.text ?? ''
+  expect(text).toBe(contents)
+  expect((await models.countTokens({ model: 'gpt-5', contents })).totalTokens).toBeGreaterThan(0)
+  expect((await models.list()).page.length).toBeGreaterThan(0)
+  expect((await models.get({ model: 'gpt-5' })).name).toEndWith('gpt-5')
+  const refused = connect('wk-wrong').models.generateContent({ model: 'gpt-5', contents })
+  await expect(refused).rejects.toMatchObject({ status: 401, message: expect.stringContaining('UNAUTHENTICATED') })
 })
 
 describe('paths without /v1, and with it twice', () => {
