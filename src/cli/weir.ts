@@ -1,7 +1,7 @@
 // The main program of the CLI: finds the command and runs it. Answers go to stdout, errors to stderr. Exit codes: 0
 // success, 1 the command failed or found a problem, 2 wrong usage.
 
-import { isDamageError } from '../store/engine/folder-error.ts'
+import { damageMessage, isDamageError } from '../store/engine/folder-error.ts'
 import { printLine } from './commands/command.ts'
 import { cliCommands } from './commands/commands.ts'
 import { describeCommands, helpLines, unknownCommandError, usageLines } from './help.ts'
@@ -56,14 +56,17 @@ function isUserError(fault: Error): boolean {
 const isArgumentError = (fault: Error): boolean => 'code' in fault && String(fault.code).startsWith('ERR_PARSE_ARGS')
 
 function errorMessage(fault: Error): string {
-  if (isDamageError(fault)) return `The database is damaged: ${fault.message}. Restore a backup: weir restore <folder>`
+  if (isDamageError(fault)) return damageMessage(fault)
   // The other sentences of parseArgs explain values that look like options.
   if (isArgumentError(fault)) return `${fault.message.split('. ')[0]!}. See: weir help`
   return isUserError(fault) ? fault.message : String(fault.stack)
 }
 
-// EPIPE is no error: a reader such as `head` closed the pipe.
-process.stdout.on('error', (fault: { code?: string }) => process.exit(fault.code === 'EPIPE' ? 0 : 1))
+process.stdout.on('error', (fault: { code?: string; message: string }) => {
+  if (fault.code === 'EPIPE') process.exit(0) // no error: a reader such as `head` closed the pipe
+  process.stderr.write(`weir: The output cannot be written: ${fault.message}.\n`)
+  process.exit(1)
+})
 process.umask(0o077) // only the owner may read new files of the data folder
 main(process.argv.slice(2)).catch((fault: Error) => {
   process.stderr.write(`weir: ${harmlessLines(errorMessage(fault))}\n`)

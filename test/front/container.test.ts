@@ -14,6 +14,7 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { readConfig } from '../../src/config.ts'
 import { rawRequest } from '../support/raw.ts'
@@ -240,7 +241,8 @@ describe.skipIf(!canMount)('on a read-only root file system', () => {
     const other = freshFolder()
     const [code, said] = await runReadOnly(freshFolder(), ['env', `WEIR_DATA=${other}`, WEIR, 'keys', 'create'])
     expect([code, said]).toEqual([1, expect.stringContaining(`weir: The data folder ${other} cannot be written: `)])
-    expect(said).toContain(`(chown ${process.getuid!()} ${other})`)
+    expect(said).toContain('read-only file system')
+    expect(said).toEndWith('. Set WEIR_DATA to another folder.\n')
     expect(said).not.toContain('    at ')
   })
 
@@ -252,6 +254,19 @@ describe.skipIf(!canMount)('on a read-only root file system', () => {
     chownSync(pepper, 10_001, 10_001)
     const text = `weir: This user may not read ${pepper}. Give the data folder to the user that runs Weir: chown -R 0 ${data}\n`
     expect(await runReadOnly(data, [WEIR, 'keys', 'create'])).toEqual([1, text])
+  })
+
+  test.skipIf(process.getuid?.() !== 0)('a data folder of another user is reported, with what to do', async () => {
+    const data = join(freshFolder(), 'data')
+    mkdirSync(data, { mode: 0o700 })
+    chownSync(data, 10_001, 10_001)
+    const run = (...command: string[]) => runReadOnly(tmpdir(), ['env', `WEIR_DATA=${data}`, WEIR, ...command])
+    const closed = `weir: This user may not open the data folder ${data}. Run the command as the user that runs Weir`
+    for (const command of [['keys', 'list'], ['doctor']]) {
+      expect(await run(...command)).toEqual([1, expect.stringContaining(closed)])
+    }
+    const [code, said] = await run('serve')
+    expect([code, said]).toEqual([1, expect.stringContaining(`(chown 0 ${data}), or set WEIR_DATA`)])
   })
 
   test('SQLite can sort more than fits into its memory', async () => {

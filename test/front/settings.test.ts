@@ -9,7 +9,7 @@ import { openDatabase } from '../support/database.ts'
 import { rawRequest } from '../support/raw.ts'
 import { ask } from './asking.ts'
 import type { Ran } from './weir-process.ts'
-import { cleanUp, freshFolder, serve, stopServed, stopStarting, weir, weirSays } from './weir-process.ts'
+import { cleanUp, freshFolder, serve, shell, stopServed, stopStarting, weir, weirSays } from './weir-process.ts'
 
 afterAll(cleanUp)
 
@@ -98,7 +98,16 @@ describe('the start is stopped by', () => {
     ['WEIR_PROVIDERS that is not there', { WEIR_PROVIDERS: '/nowhere/providers' }, /\/nowhere\/providers/],
     ['WEIR_PROVIDERS with a broken file', { WEIR_PROVIDERS: broken }, /broken\.json.*JSON/],
     ['an invalid base URL of a vendor', { OPENAI_API_KEY: 'x', OPENAI_BASE_URL: 'nonsense' }, /OPENAI_BASE_URL/],
-    ['WEIR_DATA that is a file', { WEIR_DATA: join(broken, 'broken.json') }, /data folder/],
+    [
+      'WEIR_DATA that is a file',
+      { WEIR_DATA: join(broken, 'broken.json') },
+      /is not a folder, but a file\. Set WEIR_DATA/,
+    ],
+    [
+      'WEIR_DATA below a file',
+      { WEIR_DATA: join(broken, 'broken.json', 'x') },
+      /cannot be created: .*\. Set WEIR_DATA/,
+    ],
     ['WEIR_DATA too long for a socket', { WEIR_DATA: `/tmp/${'x'.repeat(120)}` }, /WEIR_DATA/],
     ['PORT that is taken', {}, /port|address/i],
     ['HOST that is not ours', { HOST: '192.0.2.1' }, /192\.0\.2\.1/],
@@ -140,9 +149,10 @@ describe('the start is stopped by', () => {
     const { page } = table as { page: number }
     const bytes = readFileSync(file)
     writeFileSync(file, bytes.fill(0xa5, (page - 1) * 4096, page * 4096))
-    expectSentence(await weir(folder, 'serve'), /The database is damaged: .*\. Restore a backup: weir restore/)
+    const words = /The database is damaged: .*\. Restore a backup: weir restore/
+    expectSentence(await weir(folder, 'serve'), words)
     writeFileSync(file, 'no database at all, and long enough to be looked at')
-    expectSentence(await weir(folder, 'serve'), /The database cannot be used: file is not a database\./)
+    for (const command of ['serve', 'keys list', 'audit']) expectSentence(await weir(folder, command), words)
   })
 
   test('a data folder of a later version', async () => {
@@ -152,6 +162,31 @@ describe('the start is stopped by', () => {
     db.run('PRAGMA user_version = 99')
     db.close()
     expectSentence(await weir(folder, 'serve'), /later version/)
+  })
+})
+
+describe('of the folder in which a command is typed,', () => {
+  const WEIR = join(import.meta.dir, '..', '..', 'bin', 'weir')
+
+  async function check(cwd: string, env: Record<string, string> = {}): Promise<string> {
+    const path = { PATH: process.env.PATH, WEIR_DATA: freshFolder(), PORT: '0', ...env }
+    const child = Bun.spawn([WEIR, 'check'], { cwd, env: path, stdout: 'pipe', stderr: 'pipe' })
+    return (await child.stdout.text()) + (await child.stderr.text())
+  }
+
+  test('.env has settings, and the environment wins', async () => {
+    const cwd = freshFolder()
+    writeFileSync(join(cwd, '.env'), '\ufeffexport WEIR_ATTEMPTS="9" # too many\r\nWEIR_AUDIT_SECONDS=soon\r\n')
+    const said = await check(cwd, { WEIR_AUDIT_SECONDS: '30' })
+    expect(said).toContain('✗ WEIR_ATTEMPTS: WEIR_ATTEMPTS must be a whole number from 1 to 3.')
+    expect(said).not.toContain('WEIR_AUDIT_SECONDS')
+  })
+
+  test('bunfig.toml, which can name programs to run, is not read', async () => {
+    const cwd = freshFolder()
+    writeFileSync(join(cwd, 'bunfig.toml'), 'preload = ["./other.ts"]\n')
+    writeFileSync(join(cwd, 'other.ts'), 'console.log("the program of another ran")\n')
+    expect(await check(cwd)).not.toContain('the program of another ran')
   })
 })
 
@@ -188,6 +223,11 @@ describe('commands', () => {
   test('that fail do not repeat a key', async () => {
     const foreignKey = 'wk-0oYAcdndvX1aetSk5RxD8SUjNfvr8A4Om7Xs'
     expect((await weir(folder, `balance ${foreignKey}`)).stderr).not.toContain(foreignKey)
+  })
+
+  test('say so when their output cannot be written', async () => {
+    const { code, stderr } = await shell(`bin/weir help > /dev/full`, folder)
+    expect([code, stderr]).toEqual([1, expect.stringMatching(/^weir: The output cannot be written: ENOSPC.*\n$/)])
   })
 
   test('are listed by help', async () => {

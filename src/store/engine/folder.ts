@@ -63,8 +63,24 @@ export const restoreFolderOf = (folder: string): string => join(folder, 'restori
 export const restoreNoteOf = (folder: string): string => join(restoreFolderOf(folder), 'aside')
 
 /** Whether the folder has the data of a gateway, or an unfinished restore. */
-export const hasData = (path: string): boolean =>
-  existsSync(databaseOf(resolve(path))) || existsSync(restoreNoteOf(resolve(path)))
+export function hasData(path: string): boolean {
+  const folder = resolve(path)
+  refuseForeignFolder(folder)
+  return existsSync(databaseOf(folder)) || existsSync(restoreNoteOf(folder))
+}
+
+/** To a user who may not look into the folder, every file in it seems to be missing. */
+function refuseForeignFolder(folder: string): void {
+  try {
+    accessSync(folder, constants.X_OK)
+  } catch (fault) {
+    if ((fault as NodeJS.ErrnoException).code !== 'EACCES') return
+    throw new FolderError(
+      `This user may not open the data folder ${folder}. ` +
+        'Run the command as the user that runs Weir, for example with "sudo -u weir".',
+    )
+  }
+}
 
 /** The path of the control socket of the gateway that runs on this folder. */
 export function controlSocketOf(folder: string): string {
@@ -114,16 +130,21 @@ export function createFolder(path: string): string {
   try {
     mkdirSync(folder, { recursive: true, mode: 0o700 })
   } catch (fault) {
-    throw new FolderError(`The data folder ${folder} cannot be created: ${(fault as Error).message}`)
+    const { code, message } = fault as NodeJS.ErrnoException
+    const problem = code === 'EEXIST' ? 'is not a folder, but a file' : `cannot be created: ${message}`
+    throw new FolderError(`The data folder ${folder} ${problem}. Set WEIR_DATA to another folder.`)
   }
   try {
     accessSync(folder, constants.W_OK | constants.X_OK)
   } catch (fault) {
-    const [message, user] = [(fault as Error).message, process.getuid?.() ?? '<user>']
-    throw new FolderError(
-      `The data folder ${folder} cannot be written: ${message}. ` +
-        `Give it to the user that runs Weir (chown ${user} ${folder}), or set WEIR_DATA to another folder.`,
-    )
+    const { code, message } = fault as NodeJS.ErrnoException
+    const user = process.getuid?.() ?? '<user>'
+    // On a disk that can only be read, another owner changes nothing.
+    const remedy =
+      code === 'EACCES'
+        ? `Give it to the user that runs Weir (chown ${user} ${folder}), or set WEIR_DATA to another folder.`
+        : 'Set WEIR_DATA to another folder.'
+    throw new FolderError(`The data folder ${folder} cannot be written: ${message}. ${remedy}`)
   }
   return folder
 }

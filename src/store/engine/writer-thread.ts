@@ -10,6 +10,7 @@ import { openBooks } from '../ledger/books.ts'
 import { recoverHolds } from '../ledger/recovery.ts'
 import { Ballast } from './ballast.ts'
 import { copyDatabase, migrate, openWriter, StoreError } from './database.ts'
+import { damageMessage, isDamageError } from './folder-error.ts'
 import type { OperationRunner } from './operation-runner.ts'
 import { buildOperations } from './operation-runner.ts'
 import type { OperationInput, OperationName, OperationResult } from './operations.ts'
@@ -150,6 +151,12 @@ function writeIndexes(): void {
   }
 }
 
+function failureMessage(fault: unknown): string {
+  if (fault instanceof StoreError) return fault.message
+  if (fault instanceof Error && isDamageError(fault)) return damageMessage(fault)
+  return `The database cannot be used: ${fault instanceof Error ? fault.message : 'unknown error'}.`
+}
+
 self.onmessage = (event: MessageEvent<ToWriter>) => {
   const message = event.data
   try {
@@ -163,7 +170,6 @@ self.onmessage = (event: MessageEvent<ToWriter>) => {
     db.close()
     reply({ closed: true })
   } catch (fault) {
-    const detail = fault instanceof Error ? fault.message : 'unknown error'
-    reply({ failed: fault instanceof StoreError ? detail : `The database cannot be used: ${detail}.` })
+    reply({ failed: failureMessage(fault) })
   }
 }
