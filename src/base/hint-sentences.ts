@@ -322,7 +322,8 @@ const channels = {
   channel_credential_lost: 'The credential cannot be decrypted any more. Set it again.',
   channel_no_credential: 'The channel has no credential. Set one.',
   channel_other_origin: 'The credential was set for {before}, not for {now}. Set it again.',
-  channel_credential_text: 'A credential must be visible ASCII characters or JSON, at most {max} characters.',
+  channel_credential_text:
+    'A credential must be visible ASCII characters without quotes around them, or JSON, at most {max} characters.',
   channel_credential_form: 'The credential does not have the format that the provider needs.',
   channel_address_unknown: 'The address of {provider} is not known. Set a base URL.',
   channel_stored_times: 'The times of the channel are invalid: {problem}.',

@@ -11,7 +11,7 @@ import { channelIds } from './channels.ts'
 import type { Provider } from './provider.ts'
 import { ProviderFileError } from './provider.ts'
 import type { SigningParts } from './signing.ts'
-import { findVendorKey, openKey } from './signing.ts'
+import { findVendorKey, isSendable, openKey, sendsKey } from './signing.ts'
 
 type Env = Readonly<Record<string, string | undefined>>
 
@@ -123,6 +123,11 @@ function fillVariables(baseUrl: string, env: Env): string | undefined {
 /** Keys in the provider's own variable, else in the variables that the vendor's tools read. */
 function keysOf({ keyEnv, sign }: Provider, env: Env): string[] {
   const own = listOf(env[keyEnv])
+  if (sendsKey(sign) && !own.every(key => isSendable(new Secret(key)))) {
+    throw new ProviderFileError(
+      `${keyEnv} must be a key of visible ASCII characters, without quotes around it, or several with commas between them`,
+    )
+  }
   if (own.length > 0) return own
   const found = Object.values(sign)
     .map(method => findVendorKey(method, env))

@@ -130,12 +130,20 @@ export function findVendorKey(method: string, env: Env): string | undefined {
   return readMethod(method)?.[0].found?.(env)
 }
 
+const VISIBLE_ASCII = /^[\x21-\x7e]+$/
+/** Not part of a key, but of the notation of the file that it was copied from. */
+const QUOTES = /^["'`]|["'`]$/
+
 /** Whether a key can be sent in a header, or is JSON that contains such a part. */
 export function isSendable(key: Secret): boolean {
   const text = key.reveal()
-  const isPlain = text.startsWith('{') ? !text.includes('\0') : /^[\x21-\x7e]+$/.test(text)
+  const isPlain = text.startsWith('{') ? !text.includes('\0') : VISIBLE_ASCII.test(text) && !QUOTES.test(text)
   return isPlain && text.length <= bounds.credentialCharsMax
 }
+
+/** Whether one of the methods sends the key itself. */
+export const sendsKey = (methodsByDialect: Readonly<Record<string, string>>): boolean =>
+  Object.values(methodsByDialect).some(name => name !== 'none' && isSigner(name))
 
 /** Opens a key for the signing methods of one origin. Undefined when the key does not fit one of the methods. */
 export function openKey(

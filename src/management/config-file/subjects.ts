@@ -271,7 +271,9 @@ const channels: Subject = {
     boundTo: ['baseUrl'],
     mark: ({ provider }, secret) => fingerprintOf(asText(provider), secret),
     problemOf: secret =>
-      isSendable(secret) ? undefined : 'the credential must be visible ASCII characters or JSON, without line breaks.',
+      isSendable(secret)
+        ? undefined
+        : 'the credential must be visible ASCII characters or JSON, without line breaks and without quotes around it.',
   },
   complete: fields => ({ ...channelDefaults, ...fields }),
   idOf: ({ provider, name }) => `${asText(provider)}/${asText(name)}`,

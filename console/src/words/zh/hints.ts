@@ -273,7 +273,7 @@ export const hints: Readonly<Record<HintCode, string>> = {
   channel_credential_lost: '凭据已无法解密。请重新设置。',
   channel_no_credential: '此渠道没有凭据。请设置。',
   channel_other_origin: '此凭据是为 {before} 设置的，不是为 {now}。请重新设置。',
-  channel_credential_text: '凭据须为可见 ASCII 字符或 JSON，最多 {max} 个字符。',
+  channel_credential_text: '凭据须为可见 ASCII 字符（前后不带引号）或 JSON，最多 {max} 个字符。',
   channel_credential_form: '凭据的格式不符合供应商的要求。',
   channel_address_unknown: '{provider} 的地址未知。请设置基础 URL。',
   channel_stored_times: '渠道的超时设置无效：{problem}。',
