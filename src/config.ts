@@ -120,7 +120,7 @@ export function readConfig(env: Environment): Config {
     )
   }
   return Object.freeze({
-    host: text('HOST', '127.0.0.1'),
+    host: withoutBrackets(text('HOST', '127.0.0.1')),
     port: readInteger(env, 'PORT', { byDefault: 8080, max: 65_535 }),
     dataFolder,
     databaseUrl,
@@ -162,6 +162,9 @@ export function readConfig(env: Environment): Config {
     env,
   })
 }
+
+/** An IPv6 address may be written as in a URL. */
+const withoutBrackets = (host: string): string => host.replace(/^\[(.*)\]$/, '$1')
 
 function parseSwitch(text: string, name: string): boolean {
   if (text !== 'on' && text !== 'off') throw new ConfigError(`${name} must be on or off.`)
@@ -227,9 +230,9 @@ function parseRedisUrl(text: string): Secret | undefined {
 }
 
 function readMetricsAddress(env: Environment): Config['metrics'] {
+  const host = env.METRICS_HOST?.trim() || '127.0.0.1'
   if (!env.METRICS_PORT?.trim()) return undefined
-  const port = readInteger(env, 'METRICS_PORT', { byDefault: 0, max: 65_535 })
-  return { host: env.METRICS_HOST?.trim() || '127.0.0.1', port }
+  return { host: withoutBrackets(host), port: readInteger(env, 'METRICS_PORT', { byDefault: 0, max: 65_535 }) }
 }
 
 function readInteger(env: Environment, name: string, range: { byDefault: number; min?: number; max: number }): number {

@@ -477,6 +477,10 @@ function listenOrFail<T>({ host, port }: { host: string; port: number }, start: 
   try {
     return start()
   } catch (fault) {
-    throw new ConfigError(`Cannot listen on ${inUrl(host)}:${port}: ${(fault as Error).message}`)
+    const remedy =
+      (fault as NodeJS.ErrnoException).code === 'EADDRINUSE'
+        ? ' Stop the program that uses it, or set another port.'
+        : ''
+    throw new ConfigError(`Cannot listen on ${inUrl(host)}:${port}: ${(fault as Error).message}${remedy}`)
   }
 }

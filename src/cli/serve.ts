@@ -60,7 +60,17 @@ export async function serve(config: Config, say: (line: string) => void): Promis
   }
   const { url, metricsUrl } = gateway
   process.send?.({ url, metricsUrl } satisfies ListeningProcess)
-  if (config.processNumber <= 1) await greet(gateway, say)
+  if (config.processNumber > 1) return
+  await greet(gateway, say)
+  await warnOfIgnoredVariables(config)
+}
+
+/** A setting whose name is misspelt would have no effect, silently. */
+async function warnOfIgnoredVariables({ env }: Config): Promise<void> {
+  const { findIgnoredVariables } = await import('./checks/check.ts')
+  for (const { about, says, remedy } of await findIgnoredVariables(env)) {
+    process.stderr.write(`weir: warning: ${harmlessLines(`${about}: ${says} ${remedy}`)}\n`)
+  }
 }
 
 /**

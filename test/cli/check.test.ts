@@ -98,6 +98,21 @@ test('reports nothing for a data folder that a start has created, and adds no fi
   expect(readdirSync(folder).filter(name => !name.includes('-'))).toEqual(files)
 })
 
+test('notes variables of other programs for what a setting is for, and none that Weir itself reads', async () => {
+  Object.assign(env, { METRICS_HOST: '0.0.0.0', WEIR_KEY: 'wk-1', WEIR_URL: 'http://weir', WEIR_TOKEN: 'x' })
+  expect(await runChecks(env)).toEqual([])
+  Object.assign(env, { GOOGLE_API_KEY: 'x', HTTPS_PROXY: 'http://gate', MISTRAL_KEY: 'x', OPENAI_API_BASE: 'x' })
+  const remedyOf = (ours: string): string => `Set ${ours} if it is for Weir.`
+  expect((await runChecks(env)).map(({ weight, about, remedy }) => [weight, about, remedy])).toEqual([
+    ['note', 'GOOGLE_API_KEY', remedyOf('GEMINI_API_KEY')],
+    ['note', 'HTTPS_PROXY', remedyOf('WEIR_PROXY')],
+    ['note', 'MISTRAL_KEY', remedyOf('MISTRAL_API_KEY')],
+    ['note', 'OPENAI_API_BASE', remedyOf('OPENAI_BASE_URL')],
+  ])
+  Object.assign(env, { GEMINI_API_KEY: 'x', WEIR_PROXY: 'http://gate:1', MISTRAL_API_KEY: 'x' })
+  expect((await runChecks(env)).map(({ about }) => about)).toEqual(['OPENAI_API_BASE'])
+})
+
 const rows: Record<string, readonly [bring: () => unknown, about: string | RegExp, remedy: RegExp]> = {
   'a setting that is not a number': [
     () => (env.WEIR_DRAIN_SECONDS = 'soon'),
@@ -119,8 +134,19 @@ const rows: Record<string, readonly [bring: () => unknown, about: string | RegEx
   'a provider file that is not JSON': [() => providerFile('{'), /river\.json$/, /docs\/reference\/providers\.md/],
   'a base URL that is not allowed': [
     () => (env.OPENAI_BASE_URL = 'ftp://x'),
-    /openai\.json$/,
-    /Correct the file, or remove it/,
+    'OPENAI_BASE_URL',
+    /Correct OPENAI_BASE_URL, or remove it/,
+  ],
+  'a key in quotes': [() => (env.OPENAI_API_KEY = '"sk-1"'), 'OPENAI_API_KEY', /Correct OPENAI_API_KEY/],
+  'a key with a sign that no header can carry': [
+    () => (env.OPENAI_API_KEY = 'sk-1,sk-…'),
+    'OPENAI_API_KEY',
+    /Correct OPENAI_API_KEY/,
+  ],
+  'a key with the name of its scheme': [
+    () => (env.OPENAI_API_KEY = 'Bearer sk-1'),
+    'OPENAI_API_KEY',
+    /Correct OPENAI_API_KEY/,
   ],
   'a key of a provider whose address is not known': [
     () => {

@@ -4,8 +4,10 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import type { AddressInfo, Server } from 'node:net'
 import { createServer } from 'node:net'
+import { networkInterfaces } from 'node:os'
 import { join } from 'node:path'
 import { openDatabase } from '../support/database.ts'
+import { until } from '../support/gateway.ts'
 import { rawRequest } from '../support/raw.ts'
 import { ask } from './asking.ts'
 import type { Ran } from './weir-process.ts'
@@ -18,6 +20,8 @@ const listenAnywhere = async (): Promise<[Server, number]> => {
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
   return [server, (server.address() as AddressInfo).port]
 }
+
+const hasIPv6 = Object.values(networkInterfaces()).some(all => all?.some(({ address }) => address === '::1'))
 
 describe('these settings apply:', () => {
   test('WEIR_DATA, HOST and PORT', async () => {
@@ -36,6 +40,21 @@ describe('these settings apply:', () => {
     if (host === '127.0.0.2') await expect(rawRequest(`http://127.0.0.1:${port}`, ask('GET', '/'))).rejects.toThrow()
     expect(await stopServed(served)).toBe(0)
     if (host === '127.0.0.2') await closeServer()
+  })
+
+  test.skipIf(!hasIPv6)('HOST that is written as in a URL', async () => {
+    const served = await serve(freshFolder(), { HOST: '[::1]' })
+    expect(served.url).toMatch(/^http:\/\/\[::1\]:\d+$/)
+    expect(await stopServed(served)).toBe(0)
+  })
+
+  test('none whose name is misspelt, and the start says so', async () => {
+    const served = await serve(freshFolder(), { WEIR_ATEMPTS: '2', OPENAI_APIKEY: 'sk-1' })
+    const warning = (name: string, ours: string): string =>
+      `weir: warning: ${name}: Weir has no setting of this name, so it has no effect. Did you mean ${ours}?\n`
+    await until(() => served.logged().includes(warning('WEIR_ATEMPTS', 'WEIR_ATTEMPTS')), 'the first warning')
+    await until(() => served.logged().includes(warning('OPENAI_APIKEY', 'OPENAI_API_KEY')), 'the second warning')
+    expect(await stopServed(served)).toBe(0)
   })
 
   test("WEIR_DEMO=off and WEIR_PROVIDERS: only the operator's own providers exist", async () => {
@@ -109,7 +128,7 @@ describe('the start is stopped by', () => {
       /cannot be created: .*\. Set WEIR_DATA/,
     ],
     ['WEIR_DATA too long for a socket', { WEIR_DATA: `/tmp/${'x'.repeat(120)}` }, /WEIR_DATA/],
-    ['PORT that is taken', {}, /port|address/i],
+    ['PORT that is taken', {}, /port.*set another port/i],
     ['HOST that is not ours', { HOST: '192.0.2.1' }, /192\.0\.2\.1/],
   ]
 

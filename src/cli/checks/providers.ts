@@ -57,6 +57,8 @@ function checkFile(config: Config, file: ProviderFile, known: Set<string>): read
     return checkBaseUrl(provider, config.env)
   } catch (fault) {
     if (!(fault instanceof ProviderFileError)) throw fault
+    const [variable] = /^[A-Z][A-Z0-9_]+(?= )/.exec(fault.message) ?? []
+    if (variable !== undefined) return [problem(variable, `${fault.message}.`, `Correct ${variable}, or remove it.`)]
     return [problem(file.name, fault.message, 'Correct the file, or remove it. See docs/reference/providers.md.')]
   }
 }

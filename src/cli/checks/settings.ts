@@ -4,7 +4,7 @@ import { nearestName } from '../../base/text/nearest-name.ts'
 import type { Config } from '../../config.ts'
 import { ConfigError, readConfig } from '../../config.ts'
 import type { CheckFinding } from '../../management/doctor/finding.ts'
-import { problem } from './findings.ts'
+import { note, problem } from './findings.ts'
 
 export type ProcessEnvironment = Readonly<Record<string, string | undefined>>
 
@@ -49,17 +49,38 @@ export function checkSettings(env: ProcessEnvironment): SettingsCheckResult {
 }
 
 const OURS = /^WEIR_/
+/** Read by commands, and by the programs that `weir connect` sets up. */
+const COMMAND_VARIABLES: readonly string[] = ['WEIR_KEY', 'WEIR_TOKEN', 'WEIR_URL']
 /** Shorter names are too similar to each other for a suggestion. */
 const LETTERS_MIN = 8
 
 /** Reports variables that are set but that nothing reads. */
 export function checkUnknownVariables(env: ProcessEnvironment, known: ReadonlySet<string>): readonly CheckFinding[] {
   return Object.keys(env).flatMap(name => {
-    if (known.has(name) || !env[name]) return []
+    if (known.has(name) || COMMAND_VARIABLES.includes(name) || !env[name]) return []
     const suggestion = name.length < LETTERS_MIN ? undefined : nearestName(name, similarNames(name, known))
     if (!OURS.test(name) && suggestion === undefined) return []
     const remedy = suggestion === undefined ? `Remove it. ${EXAMPLE}` : `Did you mean ${suggestion}?`
     return [problem(name, 'Weir has no setting of this name, so it has no effect.', remedy)]
+  })
+}
+
+/** Names of other programs for a setting of ours. */
+const ALIASES: readonly (readonly [name: RegExp, ours: string])[] = [
+  [/^GOOGLE_API_KEY$/, 'GEMINI_API_KEY'],
+  [/^(?:https|all)_proxy$/i, 'WEIR_PROXY'],
+  [/_KEY$/, '_API_KEY'],
+  [/_API_BASE$/, '_BASE_URL'],
+]
+
+/** Reports variables that other programs read for what a setting of ours, which is not set, is for. */
+export function checkAliases(env: ProcessEnvironment, known: ReadonlySet<string>): readonly CheckFinding[] {
+  return Object.keys(env).flatMap(name => {
+    if (known.has(name) || !env[name]) return []
+    const ours = ALIASES.filter(([pattern]) => pattern.test(name))
+      .map(([pattern, text]) => name.replace(pattern, text))
+      .find(other => other !== name && known.has(other) && !env[other])
+    return ours === undefined ? [] : [note(name, 'Weir does not read this variable.', `Set ${ours} if it is for Weir.`)]
   })
 }
 
