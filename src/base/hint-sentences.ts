@@ -410,6 +410,7 @@ const calls = {
   call_sockets_max: 'Too many WebSockets are open. Close one, or send the request with POST.',
   call_free_tier: 'Calls of the free tier are refused first.',
   call_share: 'This account has its full share of calls; other accounts are served first.',
+  call_key_prefix: 'API keys of this gateway begin with wk-. Send no key of a provider, and no quotes around the key.',
   call_service_token: 'A service token (wst-…) works on /api/web only. Calls need an API key (wk-…).',
   call_limit_concurrency: 'The limit of {whose} is {limit} at the same time.{later}',
   call_limit_tokens_minute: 'The limit of {whose} is {limit} tokens a minute.{later}',

@@ -42,7 +42,8 @@ export function buildRecogniseKey({ keys, pepper, dateMs }: AuthenticateParts): 
 function noKey(bearer: KeyedRequest): Refusal {
   if (hasServiceToken(bearer))
     return new Refusal('key_invalid', 'a service token', { hint: hintOf('call_service_token') })
-  return new Refusal(hasKeyValue(bearer) ? 'key_invalid' : 'key_missing', 'no key of ours was sent')
+  if (hasKeyValue(bearer)) return new Refusal('key_invalid', 'another key', { hint: hintOf('call_key_prefix') })
+  return new Refusal('key_missing', 'no key was sent')
 }
 
 export function buildAuthenticate(parts: AuthenticateParts): Authenticate {

@@ -306,11 +306,15 @@ describe('credentials that do not belong', () => {
     const other = await ask('something else')
     expect([told.status, other.status]).toEqual([401, 401])
     const hint = 'A service token (wst-…) works on /api/web only. Calls need an API key (wk-…).'
-    const plain = JSON.stringify(told.body)
-      .replace(` ${hint}`, '')
-      .replaceAll(/req_\w+/g, '')
-    expect(JSON.stringify(told.body)).toContain(hint)
-    expect(plain).toBe(JSON.stringify(other.body).replaceAll(/req_\w+/g, ''))
+    const otherHint =
+      'API keys of this gateway begin with wk-. Send no key of a provider, and no quotes around the key.'
+    expect(JSON.stringify(told.body)).toContain(` ${hint}`)
+    expect(JSON.stringify(other.body)).toContain(` ${otherHint}`)
+    const plain = ({ body }: { body: unknown }, told: string): string =>
+      JSON.stringify(body)
+        .replace(` ${told}`, '')
+        .replaceAll(/req_\w+/g, '')
+    expect(plain(told, hint)).toBe(plain(other, otherHint))
   })
 
   test('a service token and the cookie of a session are not accepted together', async () => {

@@ -750,6 +750,7 @@ export type Hint = {
     | 'call_sockets_max'
     | 'call_free_tier'
     | 'call_share'
+    | 'call_key_prefix'
     | 'call_service_token'
     | 'call_limit_concurrency'
     | 'call_limit_tokens_minute'

@@ -349,6 +349,7 @@ export const hints: Readonly<Record<HintCode, string>> = {
   call_sockets_max: '打开的 WebSocket 过多。请关闭一个，或用 POST 发送请求。',
   call_free_tier: '免费等级的调用最先被拒绝。',
   call_share: '此账户已用满其调用份额，其他账户优先。',
+  call_key_prefix: '本网关的 API 密钥以 wk- 开头。请勿发送供应商的密钥，也不要在密钥前后加引号。',
   call_service_token: '服务令牌（wst-…）只能用于 /api/web。调用需要 API 密钥（wk-…）。',
   call_limit_concurrency: '{whose}的限额为同时 {limit} 个调用。{later}',
   call_limit_tokens_minute: '{whose}的限额为每分钟 {limit} 个 token。{later}',
