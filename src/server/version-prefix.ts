@@ -1,12 +1,22 @@
-// Accepts the paths of `/v1` also without it, and with it twice: clients differ in whether their base URL contains it.
-// Accepts `/v1alpha` as `/v1beta`: Google's SDKs let a program choose the version.
+// Accepts the paths of `/v1` also without it, and with it twice, and paths with a slash too many: clients differ in
+// whether their base URL contains the version and ends with a slash. Accepts `/v1alpha` as `/v1beta`: Google's SDKs let a
+// program choose the version.
 
 import type { Endpoint } from './endpoint.ts'
 
 const VERSION = '/v1'
-const [ALPHA, BETA] = ['/v1alpha/', '/v1beta/']
+/** Only paths of calls are corrected: those of management may be restricted by a proxy that reads them literally. */
+const CALLS = /^\/(?:v1|v1beta|api\/v3)\//
+/** Slashes where a base URL and a path meet, and at the end. */
+const EXTRA_SLASHES = /^\/+(?=\/)|(?<=^\/+(?:v1|v1alpha|v1beta|api\/v3))\/+(?=\/)|\/+$/g
+/** All versions but the last. */
+const EXTRA_VERSIONS = /^(?:\/v1(?:alpha|beta)?)+(?=\/v1(?:alpha|beta)?\/)/
+const ALPHA = /^\/v1alpha(?=\/)/
 
-/** Returns the path with the version once, or with the served version; any other path as it is. */
+/** No path of a call is longer. For a long row of slashes, the expressions above would take long. */
+const PATH_CHARS_MAX = 2_048
+
+/** Returns the path with the version once and without slashes too many; any other path as it is. */
 export function buildVersionPrefix(endpoints: readonly Endpoint[]): (path: string) => string {
   const roots = new Set(
     endpoints.flatMap(({ path }) => {
@@ -15,9 +25,10 @@ export function buildVersionPrefix(endpoints: readonly Endpoint[]): (path: strin
     }),
   )
   return path => {
-    if (path.startsWith(ALPHA)) return BETA + path.slice(ALPHA.length)
-    if (path.startsWith(`${VERSION}${VERSION}/`)) return path.slice(VERSION.length)
-    const end = path.indexOf('/', 1)
-    return roots.has(path.slice(1, end < 0 ? undefined : end)) ? VERSION + path : path
+    if (path.length > PATH_CHARS_MAX) return path
+    const once = path.replace(EXTRA_SLASHES, '').replace(EXTRA_VERSIONS, '').replace(ALPHA, '/v1beta')
+    const end = once.indexOf('/', 1)
+    const corrected = roots.has(once.slice(1, end < 0 ? undefined : end)) ? VERSION + once : once
+    return CALLS.test(corrected) ? corrected : path
   }
 }

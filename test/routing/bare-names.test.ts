@@ -311,7 +311,7 @@ test.each(['v1', 'v1alpha', 'v1beta'])('Google’s SDK may use the version %s', 
   await expect(refused).rejects.toMatchObject({ status: 401, message: expect.stringContaining('UNAUTHENTICATED') })
 })
 
-describe('paths without /v1, and with it twice', () => {
+describe('paths without /v1, with it twice, and with slashes too many', () => {
   const bodies: Record<string, object> = {
     '/chat/completions': { model: 'gpt-5', messages: hello },
     '/messages': { model: 'claude-opus-5', max_tokens: 9, messages: hello },
@@ -328,7 +328,9 @@ describe('paths without /v1, and with it twice', () => {
         headers: { 'x-api-key': by, 'content-type': 'application/json' },
         body: JSON.stringify(body),
       })
-    for (const url of [path, `/v1${path}`, `/v1/v1${path}`]) expect((await post(url)).status).toBe(200)
+    for (const url of [path, `/v1${path}`, `/v1/v1${path}`, `/v1/${path}`, `//v1${path}/`]) {
+      expect((await post(url)).status).toBe(200)
+    }
     const refused = await post(path, 'wk-wrong')
     expect([refused.status, refused.headers.get('x-pipeline-auth')]).toEqual([401, expect.stringMatching(/^fail/)])
   })

@@ -1,0 +1,43 @@
+import { describe, expect, test } from 'bun:test'
+import { callEndpoints } from './endpoints.ts'
+import { buildVersionPrefix } from './version-prefix.ts'
+
+const correct = buildVersionPrefix(callEndpoints)
+
+describe('a path of a call', () => {
+  test.each([
+    ['/chat/completions', '/v1/chat/completions'],
+    ['/messages', '/v1/messages'],
+    ['/v1/v1/messages', '/v1/messages'],
+    ['/v1/chat/completions/', '/v1/chat/completions'],
+    ['//v1/chat/completions', '/v1/chat/completions'],
+    ['/v1//chat/completions', '/v1/chat/completions'],
+    ['//v1//chat/completions//', '/v1/chat/completions'],
+    ['//chat/completions', '/v1/chat/completions'],
+    ['/v1//v1/messages', '/v1/messages'],
+    ['/v1/v1beta/models/demo/echo:generateContent', '/v1beta/models/demo/echo:generateContent'],
+    ['/v1beta/v1beta/models/demo/echo:generateContent', '/v1beta/models/demo/echo:generateContent'],
+    ['/v1beta//models/demo/echo:generateContent', '/v1beta/models/demo/echo:generateContent'],
+    ['/api/v3//chat/completions', '/api/v3/chat/completions'],
+  ])('%s is read as %s', (path, corrected) => {
+    expect(correct(path)).toBe(corrected)
+  })
+})
+
+test.each([
+  '/v1/chat/completions',
+  '/v1beta/models/demo/echo:generateContent',
+  '/v1beta/models/demo//echo:generateContent',
+  '/api/v3/chat/completions',
+  '//api/web/keys',
+  '/api/web//keys',
+  '/api/web/keys/',
+  '/console/',
+  '//console/',
+  '/v1',
+  '/',
+  '//',
+  `/v1${'/'.repeat(3_000)}messages`,
+])('%s stays as it is', path => {
+  expect(correct(path)).toBe(path)
+})
