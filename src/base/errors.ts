@@ -148,7 +148,7 @@ const rows = {
   head_too_large: [431, 'too_large', false, 'The request head is too large.'],
   gateway_fault: [500, 'internal', true, 'An internal error of the gateway.'],
   settle_failed: [500, 'internal', false, 'The gateway could not write this call to its ledger.'],
-  upstream_unusable: [502, 'upstream', true, 'No upstream gave a usable answer.'],
+  upstream_unusable: [502, 'upstream', true, 'No upstream gave a usable answer. The log of the gateway says why.'],
   upstream_failed: [502, 'upstream', true, 'The upstream broke off its answer.'],
   answer_too_large: [502, 'upstream', false, 'The answer is larger than this gateway accepts.'],
   no_channel: [503, 'overloaded', true, 'No channel of the gateway can serve this call at the moment.'],

@@ -45,7 +45,7 @@ export const errors: Chinese<typeof errorWords> & Readonly<Record<string, string
   rate_limit_exceeded: '同时进行的请求过多。',
   tried_too_often: '尝试次数过多，请稍后再试。',
   gateway_fault: '网关内部错误。',
-  upstream_unusable: '上游没有给出可用的回答。',
+  upstream_unusable: '上游没有给出可用的回答。原因见网关日志。',
   overloaded: '网关已达到负载上限。',
   storage_away: '网关的数据库暂时没有响应。',
   storage_full: '存储空间已满。',
