@@ -93,8 +93,9 @@ export function writeSettings(): string {
   const sections = Array.from(readExample(), ([title, section]) => writeSection(title, section))
   return `# Settings
 
-Every setting of Weir. Settings are environment variables, and all are optional. This page is generated from
-\`.env.example\`, \`src/config.ts\` and the provider files (\`npm run docs\`).
+Every setting of Weir. Settings are environment variables, and all are optional. Weir and its commands also read them from a
+file \`.env\` in the folder in which they are started (\`cp .env.example .env\`); a variable of the environment wins. This page
+is generated from \`.env.example\`, \`src/config.ts\` and the provider files (\`npm run docs\`).
 
 \`weir check\` reports invalid values and unknown names without starting the gateway. What can be changed while Weir runs
 (limits, model names, channels, tiers, prices) is not a setting: see [rules](../guides/rules.md).
