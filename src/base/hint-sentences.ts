@@ -571,6 +571,7 @@ const audit = {
   found_object_missing: '{object} is missing',
   found_object_differs: '{object} differs from the one that Weir creates',
   found_object_foreign: '{object} was not created by Weir',
+  found_backup_file: 'the file {file} is not as it was when the backup was made',
   found_backup_rows: 'the backup has {found} {table}, but had {noted} when it was made',
 } as const
 

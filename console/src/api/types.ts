@@ -893,6 +893,7 @@ export type Hint = {
     | 'found_object_missing'
     | 'found_object_differs'
     | 'found_object_foreign'
+    | 'found_backup_file'
     | 'found_backup_rows'
     | 'one_of'
     | 'type'

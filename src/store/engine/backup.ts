@@ -29,7 +29,7 @@ import type { EnvironmentVariables } from '../secrets/secret-files.ts'
 import { readSecretFile, readSecretVariable, secretLines, secretSources } from '../secrets/secret-files.ts'
 import type { SecretKind } from '../secrets/secret-kinds.ts'
 import { secretKinds } from '../secrets/secret-kinds.ts'
-import type { CopyRequest, CopyThreadMethods } from './copy-thread.ts'
+import type { CopyThreadMethods } from './copy-thread.ts'
 import { openReader, readMigrations } from './database.ts'
 import type { GatewaySecrets } from './folder.ts'
 import { DATABASE, FolderError, restoreFolderOf, restoreNoteOf, STATISTICS_FILE } from './folder.ts'
@@ -105,7 +105,7 @@ async function copyAll(data: string, to: string, version: string): Promise<Backu
   for (const name of DATABASES) {
     if (!existsSync(join(data, name))) continue
     try {
-      await copyInThread({ from: join(data, name), to: join(to, name) })
+      await inThread('copy', { from: join(data, name), to: join(to, name) })
     } catch (fault) {
       if (name !== STATISTICS_FILE) throw fault
       rmSync(join(to, `${name}.part`), { force: true })
@@ -127,12 +127,21 @@ async function copyAll(data: string, to: string, version: string): Promise<Backu
   const { accounts, transfers, records, holds } = audit
   const rows = { accounts, transfers, records, holds }
   const madeAt = new Date().toISOString()
-  const note = { version, schema, madeAt, booksAgree: agrees, rows }
+  const note = { version, schema, madeAt, booksAgree: agrees, rows, files: await digestsOf(to) }
   writeFileDurably(join(to, NOTE), `${JSON.stringify(note, null, 2)}\n`)
   syncFolder(to)
   const folder = agrees ? to : badName(to, madeAt)
   if (!agrees) renameSync(to, folder)
   return { folder, schema, bytes: statSync(join(folder, DATABASE)).size, audit }
+}
+
+/** The SHA-256 digests of the files of a backup, by their names. */
+async function digestsOf(folder: string): Promise<Readonly<Record<string, string>>> {
+  const digests: Record<string, string> = {}
+  for (const name of [...DATABASES, ...SECRETS]) {
+    if (existsSync(join(folder, name))) digests[name] = await inThread('digest', join(folder, name))
+  }
+  return digests
 }
 
 /** Reads the secret files of a folder, by their file names. */
@@ -152,6 +161,8 @@ const inName = (time: string): string => time.replaceAll(':', '-')
 interface BackupNote {
   readonly schema?: number
   readonly rows?: Readonly<Record<'accounts' | 'transfers' | 'records' | 'holds', number>>
+  /** Backups of earlier versions have none. */
+  readonly files?: Readonly<Record<string, string>>
 }
 
 /** The data folder that a backup is restored to, and the environment of its gateway. */
@@ -173,7 +184,9 @@ export async function verifyBackup(folder: string, into: RestoreDestination): Pr
   const note = withProblem(`${NOTE} of the backup is damaged`, () => readNote(join(folder, NOTE)))
   try {
     const report = await verifyDatabase(path, note)
-    return report && { ...report, findings: [...report.findings, ...missingSecretFindings(folder, secrets)] }
+    if (report === undefined) return undefined
+    const others = [...missingSecretFindings(folder, secrets), ...(await changedFileFindings(folder, note))]
+    return { ...report, findings: [...report.findings, ...others] }
   } catch (fault) {
     if (fault instanceof FolderError) throw fault
     throw new FolderError(`The database of the backup cannot be read: ${(fault as Error).message}.`)
@@ -227,6 +240,14 @@ function verifyOldDatabase(path: string): undefined {
   } finally {
     db.close()
   }
+}
+
+/** Findings for files that are missing or have other bytes than when the backup was made. */
+async function changedFileFindings(folder: string, { files = {} }: BackupNote): Promise<readonly AuditFinding[]> {
+  const present = await digestsOf(folder)
+  return Object.keys(files)
+    .filter(name => present[name] !== files[name])
+    .map(name => createFinding({ check: 'file', key: name, hint: hintOf('found_backup_file', { file: name }) }))
 }
 
 /** Findings for a database that is consistent in itself but has other numbers of rows than the backup noted. */
@@ -302,12 +323,15 @@ function presentFiles(data: string, replacements: readonly string[]): readonly s
   return [...databases, ...secrets].filter(name => existsSync(join(data, name)))
 }
 
-function copyInThread(request: CopyRequest): Promise<void> {
+function inThread<Name extends keyof CopyThreadMethods>(
+  name: Name,
+  input: Parameters<CopyThreadMethods[Name]>[0],
+): Promise<ReturnType<CopyThreadMethods[Name]>> {
   const thread = new Thread<CopyThreadMethods>({
     url: new URL('./copy-thread.ts', import.meta.url),
     onFailure: detail => new FolderError(`The copy failed: ${detail}`),
   })
-  return thread.run('copy', request).finally(() => thread.stop())
+  return thread.run(name, input).finally(() => thread.stop())
 }
 
 function writeFileDurably(path: string, content: string | Buffer): void {

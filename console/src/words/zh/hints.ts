@@ -498,6 +498,7 @@ export const hints: Readonly<Record<HintCode, string>> = {
   found_object_missing: '缺少 {object}',
   found_object_differs: '{object} 与 Weir 创建的不同',
   found_object_foreign: '{object} 不是由 Weir 创建的',
+  found_backup_file: '文件 {file} 与创建备份时不同',
   found_backup_rows: '备份中有 {found} 行 {table}，但创建备份时有 {noted} 行',
 }
 
