@@ -210,6 +210,28 @@ describe.skipIf(!hasPostgres)('a move', () => {
     expect(await canUseSqlite(folder)).toBe(true)
   })
 
+  test('leaves a database alone that a gateway begins to use while the files are audited', async () => {
+    const [folder, pool] = [copyFolder(), await openTarget()]
+    let hasBegun = false
+    const begin = async (): Promise<void> => {
+      if (hasBegun) return
+      hasBegun = true
+      await createSchema(pool)
+      await Membership.join(pool, { version: '1', address: 'machine-1' })
+      await pool.runScript("INSERT INTO setting (name, value) VALUES ('of the gateway', '1')")
+    }
+    const target: MovePool = {
+      read: steps => pool.read(steps),
+      transact: async steps => {
+        await begin()
+        return await pool.transact(steps)
+      },
+    }
+    expect(await messageOf(moveToPostgres({ folder, pool: target }))).toContain('is not empty: it has tables')
+    expect(await rowOf(pool, "SELECT value FROM setting WHERE name = 'of the gateway'")).toEqual({ value: '1' })
+    expect(await canUseSqlite(folder)).toBe(true)
+  })
+
   test('replaces characters that PostgreSQL refuses, and lists them', async () => {
     const folder = copyFolder(
       `UPDATE account SET name = 'a' || char(0) || 'b' WHERE id = ${CALLER}`,

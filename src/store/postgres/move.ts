@@ -40,7 +40,7 @@ import {
 import type { ReplacedText } from './move-text.ts'
 import { TextCleaner } from './move-text.ts'
 import type { PostgresPool } from './pools.ts'
-import { createSchemaSteps } from './schema.ts'
+import { createSchemaSteps, lockSchema } from './schema.ts'
 
 export type MovePool = Pick<PostgresPool, 'read' | 'transact'>
 
@@ -172,6 +172,9 @@ interface CopyParts {
 }
 
 function* copyAll({ files, id, cleaner, report }: CopyParts): Steps<Pick<MoveReport, 'rows' | 'tables'>> {
+  // A gateway may have begun to use the target during the audit.
+  yield* lockSchema()
+  requireFree(yield* inspectDatabase())
   yield* createSchemaSteps()
   const plan = yield* planMove(files, 'to PostgreSQL')
   if (plan.problems.length > 0) throw new MoveError(`The data cannot be moved: ${plan.problems.join('; ')}.`)

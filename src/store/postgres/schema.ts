@@ -72,6 +72,10 @@ interface InfoRow extends Pick<SchemaInfo, 'mark' | 'state'> {
 }
 
 const lock = postgresQuery(`SELECT pg_advisory_xact_lock(${SCHEMA_LOCK})`)
+
+/** Until the end of the transaction no other process creates or migrates the tables. */
+export const lockSchema = (): Steps<unknown> => lock.get()
+
 const findTables = postgresQuery<{ info: string | null; others: bigint }>(
   `SELECT CAST(to_regclass('public.schema_info') AS TEXT) AS info,
      -- Extensions have tables and views, too.
@@ -105,7 +109,7 @@ export const createSchema = (
 
 /** The same as a part of a transaction. Without limits it waits for each table as long as others use it. */
 export function* createSchemaSteps(migrations = readSchemaMigrations(), limits?: LockLimits): Steps<SchemaInfo> {
-  yield* lock.get()
+  yield* lockSchema()
   const { state, missing } = yield* inspectSchema(migrations)
   const lockMs = limits?.lockMs ?? 0
   const endMs = performance.now() + lockMs
