@@ -56,6 +56,7 @@ export async function openShared(
         log.error('this process did not renew its lease in time, and others have settled its calls: it registers again')
         return endCalls()
       },
+      onNotJoined: fault => log.error('this process cannot register again yet', { fault: describeFault(fault) }),
       onRecovered: calls => log.warn('calls of dead processes were settled', { calls }),
       onUnrecovered: calls => log.error('calls of dead processes cannot be settled yet', { calls }),
     })

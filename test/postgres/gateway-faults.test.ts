@@ -84,6 +84,20 @@ describe.skipIf(!hasPostgres)('gateways on one PostgreSQL', () => {
     expect(await postgresFaults(pool)).toEqual([])
   })
 
+  test('one that is taken for dead changes nothing after the data was moved to SQLite', async () => {
+    const [zombie] = (await start(1)) as [Harness]
+    await zombie.key()
+    await pool.runScript(
+      `UPDATE process SET is_dead = 1, epoch = epoch + 1; INSERT INTO move_state VALUES (1, '', 'left', 0)`,
+    )
+    const before = await rows('SELECT id, balance FROM account ORDER BY id')
+    expect(await zombie.weir('keys create', { credit: '10' }).catch((fault: Error) => fault.message)).toContain(
+      'The data of this database was moved to SQLite',
+    )
+    expect(await rows('SELECT id, balance FROM account ORDER BY id')).toEqual(before)
+    await until(() => zombie.logs.some(line => line.includes('this process cannot register again yet')), 'it says so')
+  })
+
   test('a start is not stopped by a call of a dead one that cannot be ended, and ends it when it can', async () => {
     const [first] = (await start(1)) as [Harness]
     const key = await first.key()

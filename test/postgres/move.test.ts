@@ -15,6 +15,7 @@ import type { Steps } from '../../src/store/engine/steps.ts'
 import { postgresQuery } from '../../src/store/engine/steps.ts'
 import { Writer } from '../../src/store/engine/writer.ts'
 import { auditDatabase } from '../../src/store/ledger-audit/audit-worker.ts'
+import { KEPT_ROWS_LOCK, OPERATIONS_LOCK } from '../../src/store/postgres/advisory-locks.ts'
 import { Membership } from '../../src/store/postgres/membership.ts'
 import type { MovePool, MoveStage } from '../../src/store/postgres/move.ts'
 import { moveToPostgres } from '../../src/store/postgres/move.ts'
@@ -316,6 +317,27 @@ describe.skipIf(!hasPostgres)('a move', () => {
     expect(await moveToSqlite({ folder, pool })).toMatchObject({ isContinued: true })
     expect(await use()).toEqual(['left', true, false])
     expect(await messageOf(moveToPostgres({ folder, pool }))).toContain('is not empty: its data was moved back')
+  })
+
+  test('back waits for operations and batches under way, whose process may be taken for dead', async () => {
+    const [folder, pool] = [copyFolder(), await openTarget()]
+    await moveToPostgres({ folder, pool })
+    await pool.runScript("INSERT INTO process VALUES (9, 1, 0, 0, 0, 0, 0, '1', 'machine-1')")
+    const held = [
+      ['transactionid', 'SELECT 1 FROM process WHERE slot = 9 FOR KEY SHARE'],
+      [OPERATIONS_LOCK, `SELECT pg_advisory_xact_lock(${OPERATIONS_LOCK})`],
+      [KEPT_ROWS_LOCK, `SELECT pg_advisory_xact_lock_shared(${KEPT_ROWS_LOCK})`],
+    ] as const
+    const others = held.map(() => server.openAgain(server.lastDatabase, { connections: 1 }))
+    for (const [at, [, lock]] of held.entries()) await others[at]!.runScript(`BEGIN; ${lock}`)
+    const moving = moveToSqlite({ folder, pool })
+    for (const [at, [wanted]] of held.entries()) {
+      const isWaiting = `SELECT 1 FROM pg_locks WHERE NOT granted AND '${wanted}' IN
+        (locktype, CAST((CAST(classid AS BIGINT) << 32) + CAST(objid AS BIGINT) AS TEXT))`
+      while ((await rowOf(pool, isWaiting)) === undefined) await Bun.sleep(5)
+      await others[at]!.runScript('COMMIT')
+    }
+    expect(await moving).toMatchObject({ isContinued: false })
   })
 
   describe('by the command', () => {

@@ -4,10 +4,14 @@
 // - Most operations take the same lock first, so that they run one after another in all processes.
 // - What calls write of one account (its stored responses, files, tasks …) must not wait for that lock. Such an operation
 //   takes a lock of its account. Operations on such rows of many accounts exclude all of these for a moment.
+// - A move of the data to SQLite excludes all of them for a moment, and those that come later are refused. A process that was
+//   stopped or cut off for longer than its lease may come back after a move.
 // - Operations that read or change money lock the row of the account as well, as the batches of calls do: what they have
 //   read stays true until they have written. Each locks one account, so that they and batches, which lock accounts in the
 //   order of their ids, never wait for each other in a circle.
 
+import { refusal } from '../../base/errors.ts'
+import { forOperator } from '../../base/hints.ts'
 import type { AuditJob, StaleVersion } from '../audit-log/audited-operations.ts'
 import { isAudited, runAudited } from '../audit-log/audited-operations.ts'
 import { statelessOperations } from '../engine/cold-operations.ts'
@@ -59,25 +63,30 @@ const moneyScopes: { readonly [Name in ColdName]?: (input: OperationInput<Name>)
   setAlert: ({ accountId }) => accountId,
 }
 
+const DATA_MOVED = forOperator(
+  'The data of this database was moved to SQLite, or is being moved. Stop this gateway: it does not use the data any more.',
+)
+
 type ScopeOf = ((input: unknown) => number | null) | undefined
 
 /** Whether an operation waits for no others but those on what calls have written of the same account. */
 export const isOfAccount = (name: ColdName): boolean => vaultAccounts[name] !== undefined
 
-// The time after the lock: operations that have waited must not write earlier times than those before them.
-const CLOCK = 'database_ms() AS now_ms'
-type BegunRow = { readonly now_ms: bigint }
-
-const beginAlone = postgresQuery<BegunRow>(`SELECT pg_advisory_xact_lock(${OPERATIONS_LOCK}), ${CLOCK}`)
-const beginSweep = postgresQuery<BegunRow>(
-  `SELECT pg_advisory_xact_lock(${OPERATIONS_LOCK}), pg_advisory_xact_lock(${KEPT_ROWS_LOCK}), ${CLOCK}`,
+const lockOperations = postgresQuery(`SELECT pg_advisory_xact_lock(${OPERATIONS_LOCK})`)
+const lockAllOperations = postgresQuery(
+  `SELECT pg_advisory_xact_lock(${OPERATIONS_LOCK}), pg_advisory_xact_lock(${KEPT_ROWS_LOCK})`,
 )
 const awaitBatches = { text: { sqlite: '', postgres: 'CALL await_batches()' }, values: [], want: 'changes' } as const
 // Two accounts may have the same hash. Then they wait for each other without need.
-const beginOfAccount = postgresQuery<BegunRow>(
-  `SELECT pg_advisory_xact_lock_shared(${KEPT_ROWS_LOCK}), pg_advisory_xact_lock(${ACCOUNT_LOCK}, hashint8($1)), ${CLOCK}`,
+const lockOfAccount = postgresQuery(
+  `SELECT pg_advisory_xact_lock_shared(${KEPT_ROWS_LOCK}), pg_advisory_xact_lock(${ACCOUNT_LOCK}, hashint8($1))`,
 )
-const beginOfRow = postgresQuery<BegunRow>(`SELECT pg_advisory_xact_lock_shared(${KEPT_ROWS_LOCK}), ${CLOCK}`)
+const lockKeptRows = postgresQuery(`SELECT pg_advisory_xact_lock_shared(${KEPT_ROWS_LOCK})`)
+// After the lock: operations that have waited must not write earlier times than those before them, and must see that the
+// data has been moved meanwhile.
+const readBegun = postgresQuery<{ readonly now_ms: bigint; readonly moved: string | null }>(
+  "SELECT database_ms() AS now_ms, (SELECT state FROM move_state WHERE state <> 'ready') AS moved",
+)
 // The lock of batches. FOR UPDATE would also stop those who only refer to the account.
 const lockAccount = postgresQuery(
   'SELECT 1 FROM account WHERE id = coalesce((SELECT account_id FROM api_key WHERE id = $1), $1) FOR NO KEY UPDATE',
@@ -137,18 +146,23 @@ export class PostgresOperations {
 
 /** Takes the locks of an operation. Returns the time of the database. */
 function* begin(name: ColdName, input: OperationInput<ColdName>): Steps<number> {
-  const row = yield* takeLock(name, input)
+  yield* takeLock(name, input)
+  const { now_ms: nowMs, moved } = (yield* readBegun.get())!
+  if (moved !== null) throw refusal('state_unfit', DATA_MOVED)
   const moneyScope = moneyScopes[name] as ScopeOf
   if (moneyScope !== undefined) yield* lockAccount.get(moneyScope(input))
-  return Number(row!.now_ms)
+  return Number(nowMs)
 }
 
-function takeLock(name: ColdName, input: OperationInput<ColdName>): Steps<BegunRow | undefined> {
+function takeLock(name: ColdName, input: OperationInput<ColdName>): Steps<unknown> {
   const accountOf = vaultAccounts[name] as ScopeOf
-  if (accountOf === undefined) return sweeps.has(name) ? beginSweep.get() : beginAlone.get()
+  if (accountOf === undefined) return sweeps.has(name) ? excludeOperations() : lockOperations.get()
   const accountId = accountOf(input)
-  return accountId === null ? beginOfRow.get() : beginOfAccount.get(accountId)
+  return accountId === null ? lockKeptRows.get() : lockOfAccount.get(accountId)
 }
+
+/** Waits for the operations under way. Others wait until the end of this transaction. */
+export const excludeOperations = (): Steps<unknown> => lockAllOperations.get()
 
 const contextOf = (slot: number, nowMs: () => number): OperationContext => ({
   nowMs,

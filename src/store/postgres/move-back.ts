@@ -25,6 +25,7 @@ import { rebuildIndexes } from '../ledger/late-indexes.ts'
 import { createBodyTables } from '../records/body-tables.ts'
 import { StatisticsFile } from '../statistics/statistics-file.ts'
 import { REGISTER_LOCK } from './advisory-locks.ts'
+import { excludeOperations } from './cold-operations.ts'
 import type { MovePool } from './move.ts'
 import { requireCleanAudit } from './move.ts'
 import type { MoveProgress } from './move-rows.ts'
@@ -107,7 +108,8 @@ const lockRegistration = postgresQuery(`SELECT pg_advisory_xact_lock(${REGISTER_
 const findAlive = postgresQuery<{ address: string }>(
   'SELECT address FROM process WHERE is_dead = 0 AND expires_ms >= database_ms() ORDER BY slot',
 )
-// Processes whose leases have run out may come back. They must not write any more.
+// Processes whose leases have run out may come back. They must not write any more. This waits for their running batches.
+const lockProcesses = postgresQuery('SELECT 1 FROM process ORDER BY slot FOR UPDATE')
 const fenceAll = postgresQuery('UPDATE process SET is_dead = 1, epoch = epoch + 1 WHERE is_dead = 0')
 
 function* beginLeaving(id: string): Steps<void> {
@@ -120,7 +122,9 @@ function* beginLeaving(id: string): Steps<void> {
     const addresses = alive.map(({ address }) => address).join(', ')
     throw new MoveError(`Processes of the gateway use the database: ${addresses}. Stop them first.`)
   }
+  yield* lockProcesses.all()
   yield* fenceAll.run()
+  yield* excludeOperations()
   yield* writeMoveState(id, 'leaving')
 }
 

@@ -29,6 +29,8 @@ export interface ProcessOptions {
   readonly ledgerWaitMs?: WaitMeasure
   /** Ends all calls that are active now. It resolves when they are over. */
   readonly onFenced: () => Promise<void>
+  /** Called when this process could not join again, once for each reason. It is tried again. */
+  readonly onNotJoined?: (fault: unknown) => void
   /** Called after dead processes left calls, which were ended. */
   readonly onRecovered?: (calls: number) => void
   /** Called when the number of calls of dead processes that cannot be ended has changed. */
@@ -141,13 +143,17 @@ export class ProcessKeeper implements Pick<Processes, 'count' | 'isAlive' | 'may
   }
 
   async #joinAgain(): Promise<void> {
+    let reason: string | undefined
     while (this.#isFenced && !this.#isClosed) {
       try {
         await this.#join()
         this.#isFenced = false
         if (this.#isClosed) await this.#member.leave()
         else this.onJoined?.(this.#ledger)
-      } catch {
+      } catch (fault) {
+        const { message } = fault as Error
+        if (message !== reason) this.#options.onNotJoined?.(fault)
+        reason = message
         await Bun.sleep(REJOIN_EVERY_MS)
       }
     }
