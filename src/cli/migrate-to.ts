@@ -1,6 +1,7 @@
 // weir migrate-to: moves all data between SQLite and PostgreSQL, and shows how far it is.
 
 import { resolve } from 'node:path'
+import { Secret } from '../base/secrets/secret.ts'
 import { readConfig } from '../config.ts'
 import { moveToPostgres } from '../store/postgres/move.ts'
 import { moveToSqlite } from '../store/postgres/move-back.ts'
@@ -9,7 +10,7 @@ import type { MoveProgress } from '../store/postgres/move-rows.ts'
 import type { MoveTarget } from '../store/postgres/move-state.ts'
 import { inspectDatabase } from '../store/postgres/move-state.ts'
 import type { PostgresAddress } from '../store/postgres/pools.ts'
-import { DeadlineError, PostgresPool } from '../store/postgres/pools.ts'
+import { addressOfUrl, DeadlineError, PostgresPool } from '../store/postgres/pools.ts'
 import type { CommandFields } from './connect.ts'
 import { jsonText, tableLines } from './print.ts'
 import { Problem, UsageProblem } from './problem.ts'
@@ -90,16 +91,12 @@ function progressText({ phase, table, done, total }: MoveProgress): string {
   return `[${bar}] ${Math.floor(share * 100)} %  ${phase} ${table}`
 }
 
-/** Takes `postgres://user@localhost/database?host=/run/postgresql` for a unix socket, as the tools of PostgreSQL do. */
 function addressOf(text: string | undefined): PostgresAddress {
   if (text === undefined || text === '') throw new UsageProblem('Set WEIR_DATABASE_URL to the PostgreSQL database.')
   const url = URL.canParse(text) ? new URL(text) : undefined
   if (url === undefined || !['postgres:', 'postgresql:'].includes(url.protocol))
     throw new UsageProblem('The target must be postgres://user:password@host/database, "postgres", or "sqlite".')
-  const socketFolder = url.searchParams.get('host')
-  if (socketFolder?.startsWith('/') !== true) return { url: text }
-  const socket = `${socketFolder}/.s.PGSQL.${url.searchParams.get('port') ?? (url.port || '5432')}`
-  return { socket, username: decodeURIComponent(url.username), database: decodeURIComponent(url.pathname.slice(1)) }
+  return addressOfUrl(new Secret(text))
 }
 
 /** Looks at the database with a short deadline, so that a wrong address is noticed at once. */

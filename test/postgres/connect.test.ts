@@ -3,11 +3,13 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
+import { Secret } from '../../src/base/secrets/secret.ts'
 import { StoreError } from '../../src/store/engine/database.ts'
 import { postgresQuery } from '../../src/store/engine/steps.ts'
 import type { ServerRow } from '../../src/store/postgres/connect.ts'
 import { checkServer, openDatabase } from '../../src/store/postgres/connect.ts'
+import { addressOfUrl } from '../../src/store/postgres/pools.ts'
 import { createSchema, readSchemaMigrations } from '../../src/store/postgres/schema.ts'
 import { freePort } from '../support/free-port.ts'
 import type { TestPostgres } from '../support/postgres.ts'
@@ -27,6 +29,7 @@ describe.skipIf(!hasPostgres)('a start on PostgreSQL', () => {
   const folder = mkdtempSync(join(tmpdir(), 'weir-tls-'))
   const hba = [
     'local all weir trust',
+    'local all local scram-sha-256',
     'hostssl all secure 127.0.0.1/32 scram-sha-256',
     'host all owner 127.0.0.1/32 scram-sha-256',
     'host all guest 127.0.0.1/32 trust',
@@ -43,7 +46,8 @@ describe.skipIf(!hasPostgres)('a start on PostgreSQL', () => {
     for (const one of [server, encrypted]) {
       await one.openAgain('postgres').runScript(
         `CREATE ROLE owner LOGIN PASSWORD 'right'; CREATE ROLE guest LOGIN; CREATE ROLE secure LOGIN PASSWORD 'right';
-         ALTER ROLE owner SUPERUSER; ALTER ROLE secure SUPERUSER`,
+         CREATE ROLE local LOGIN PASSWORD 'right';
+         ALTER ROLE owner SUPERUSER; ALTER ROLE secure SUPERUSER; ALTER ROLE local SUPERUSER`,
       )
     }
   })
@@ -78,6 +82,16 @@ describe.skipIf(!hasPostgres)('a start on PostgreSQL', () => {
       `No encrypted connection to ${at} is possible: `,
     )
     expect(await start('not an address')).toStartWith('WEIR_DATABASE_URL is not an address of a PostgreSQL database: ')
+  })
+
+  test('uses the password of the address also over a unix socket', async () => {
+    const [database, at] = [await newDatabase(), `host=${dirname(server.socket)}`]
+    const startAt = (url: string): Promise<string> => messageOf(openDatabase(addressOfUrl(new Secret(url)), 0))
+    expect(await startAt(`postgres://local:wrong@localhost:${server.port}/${database}?${at}`)).toBe(
+      `PostgreSQL at ${server.socket} refuses the password in WEIR_DATABASE_URL.`,
+    )
+    expect(await startAt(`postgres://local:r%69ght@localhost:${server.port}/${database}?${at}`)).toBe('opened')
+    expect(await startAt(`postgres://local:right@localhost/${database}?${at}&port=${server.port}`)).toBe('opened')
   })
 
   test('uses an encrypted connection where it is asked for', async () => {

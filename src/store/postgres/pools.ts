@@ -15,17 +15,18 @@ import { isReadOnly } from './faults.ts'
 
 export type PostgresAddress =
   | { readonly url: string }
-  | { readonly socket: string; readonly username: string; readonly database: string }
+  | { readonly socket: string; readonly username: string; readonly password?: string; readonly database: string }
 
-/** The address in a URL. With `?host=/run/postgresql` it is the unix socket in that folder. */
+/** The address in a URL. With `?host=/run/postgresql` it is the unix socket in that folder, as for PostgreSQL's tools. */
 export function addressOfUrl(secret: Secret): PostgresAddress {
   const url = secret.reveal()
-  const { searchParams, port, username, pathname } = new URL(url)
+  const { searchParams, port, username, password, pathname } = new URL(url)
   const folder = searchParams.get('host')
   if (!folder?.startsWith('/')) return { url }
   return {
-    socket: `${folder}/.s.PGSQL.${port || 5432}`,
+    socket: `${folder}/.s.PGSQL.${searchParams.get('port') ?? (port || '5432')}`,
     username: decodeURIComponent(username),
+    ...(password !== '' && { password: decodeURIComponent(password) }),
     database: decodeURIComponent(pathname.slice(1)),
   }
 }
