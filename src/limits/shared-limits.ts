@@ -5,8 +5,8 @@
 // Each process also counts its own calls while Redis counts them, so that it knows what it has used of its share when
 // Redis goes away. At the beginning and at the end of an outage, a limit may admit at most one more burst.
 //
-// What each process has used of day limits is added to what is saved for all. A process that starts, and a Redis that was
-// empty, begin with the sum.
+// What each process has used of day limits is added to what is saved for all. A process that starts begins with the sum.
+// Redis gets it whenever it can be reached again: it may be empty, have an old snapshot, or lack what was counted without it.
 
 import { bounds } from '../base/bounds.ts'
 import { remainingOf, resetMsOf, waitMsFor } from '../base/collections/gcra.ts'
@@ -33,7 +33,7 @@ export interface SharedLimitsParts {
   readonly restored?: ReadonlyMap<string, number>
   /** Undefined without Redis. */
   readonly redis?: LimitCounters | undefined
-  /** The saved use of day limits, to fill an empty Redis. */
+  /** The saved use of day limits, for a Redis that may lack it. */
   loadDebts(): Promise<readonly LimitDebt[]>
   dateMs(): number
   onTrouble(fault: unknown): void
@@ -78,10 +78,13 @@ export class SharedLimits implements LimitCounter {
   #rows: readonly LimitRow[] = []
   #processes = 1
   #isFilling = false
+  /** Whether Redis may lack saved use of day limits: it was out of reach. */
+  #mayLackUse = true
 
   constructor(parts: SharedLimitsParts) {
     this.#parts = parts
     this.#redis = parts.redis
+    parts.redis?.onUp(() => (this.#mayLackUse = true))
     this.#own = new Limits(parts.restored, (name, ms) => {
       this.#dayUse.set(name, (this.#dayUse.get(name) ?? 0) + ms)
     })
@@ -197,6 +200,7 @@ export class SharedLimits implements LimitCounter {
     { subject, counted, nowMs }: { subject: LimitedCall; counted: CountedCall | undefined; nowMs: number },
   ): Promise<LimitAdmission> {
     const limits = limitsOf(redis, plans, subject.tokens)
+    if (this.#mayLackUse) void this.#fill(redis)
     const reply = await redis.admit(ratesOf(limits), placesOf(limits)).catch(() => 'failed' as const)
     if (reply === undefined) void this.#fill(redis)
     if (reply === undefined || reply === 'failed') return this.#admitAway(redis, subject, { counted, nowMs })
@@ -250,13 +254,15 @@ export class SharedLimits implements LimitCounter {
     }
   }
 
-  /** Redis is empty: the saved use of day limits comes first. Until then, each process counts by itself. */
+  /** Gives Redis the saved use of day limits. While it is empty, each process counts by itself. */
   async #fill(redis: LimitCounters): Promise<void> {
     if (this.#isFilling) return
     this.#isFilling = true
+    this.#mayLackUse = false
     try {
       await redis.fill(async () => this.#savedUse(redis, await this.#parts.loadDebts()))
     } catch (fault) {
+      this.#mayLackUse = true
       if (redis.isUp) this.#parts.onTrouble(fault) // otherwise Redis has gone away meanwhile
     } finally {
       this.#isFilling = false

@@ -222,6 +222,26 @@ describe.if(hasRedis)('with Redis', () => {
     expect(await admitted(processes, subject({ keyId: 2 }), 20)).toBe(10)
   })
 
+  test('a Redis that comes back with an old snapshot gets the saved use of day limits', async () => {
+    const debts: LimitDebt[] = []
+    const { processes, loads } = await openProcesses(2, [row(7, { ...requests(10, 'day'), per: ['key'] })], { debts })
+    const other = subject({ keyId: 2 })
+    expect(await admitted(processes, other, 1)).toBe(1)
+    while (loads() === 0) await Bun.sleep(1)
+    await redis.send('DEL', '{weir}:test:filling')
+    await redis.send('SAVE')
+    expect(await admitted(processes, subject(), 20)).toBe(10)
+    debts.push({ name: '7 1', paidMs: 86_400_000, notedMs: 0 })
+    await redis.kill()
+    while (processes.some(({ connection }) => connection.isUp)) await Bun.sleep(5)
+    await redis.start()
+    while (processes.some(({ connection }) => !connection.isUp)) await Bun.sleep(5)
+    expect(await redis.send('EXISTS', '{weir}:test:born')).toBe(1)
+    expect(await admitted(processes, other, 1)).toBe(1)
+    while ((await redis.send('EXISTS', '{weir}:test:requests-day:7 1')) === 0) await Bun.sleep(5)
+    expect(await admitted(processes, subject(), 20)).toBe(0)
+  })
+
   test('each process adds what it has used of day limits to what is saved, as much as Redis has counted', async () => {
     const { processes } = await openProcesses(3, [row(7, { ...tokens(1_000, 'day'), per: ['key'] })])
     const [one, other] = processes as [TestProcess, TestProcess]

@@ -21,9 +21,7 @@ for i = 1, rates do
   local amount, each = tonumber(ARGV[at + 1]), tonumber(ARGV[at + 2])
   local tick_ms, count = tonumber(ARGV[at + 3]), tonumber(ARGV[at + 4])
   local rate = read_rate(texts[i + 1], amount, tick_ms)
-  if rate.amount ~= amount then
-    rate.used = math.ceil(rate.used / rate.amount * amount)
-    rate.amount = amount
+  if change_amount(rate, amount) then
     write_rate(KEYS[1 + i], rate, tick_ms)
   end
   if count > 0 and rate.used + count * each > amount * each then

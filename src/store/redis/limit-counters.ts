@@ -6,12 +6,14 @@ import admitText from './admit.lua' with { type: 'text' }
 import type { RedisConnection } from './client.ts'
 import { redisScript } from './client.ts'
 import correctText from './correct.lua' with { type: 'text' }
+import raiseText from './raise.lua' with { type: 'text' }
 import ratesText from './rates.lua' with { type: 'text' }
 import renewText from './renew.lua' with { type: 'text' }
 
 const scripts = {
   admit: redisScript(`${ratesText}\n${admitText}`),
   correct: redisScript(`${ratesText}\n${correctText}`),
+  raise: redisScript(`${ratesText}\n${raiseText}`),
   renew: redisScript(`${ratesText}\n${renewText}`),
 }
 
@@ -19,7 +21,7 @@ const scripts = {
 const RENEW_EVERY_MS = 2_000
 /** Keys of one script call, so that none takes long. */
 const BATCH_KEYS = 500
-/** A process that fills an empty Redis and dies meanwhile is replaced after this time. */
+/** A process that fills Redis and dies meanwhile is replaced after this time. */
 const FILL_MS_MAX = 5_000
 
 /** What a call takes from a rate. */
@@ -65,7 +67,7 @@ export interface LimitReadings {
   readonly places: readonly number[]
 }
 
-/** The use of a rate before Redis was empty. */
+/** The use of a rate, as it was saved elsewhere. */
 export interface RateUse {
   readonly key: string
   readonly rate: Rate
@@ -107,6 +109,11 @@ export class LimitCounters {
 
   get isUp(): boolean {
     return this.#parts.connection.isUp
+  }
+
+  /** Calls the listener each time Redis can be reached again. */
+  onUp(listener: () => void): void {
+    this.#parts.connection.onUp(listener)
   }
 
   keyOf(name: string): string {
@@ -163,21 +170,19 @@ export class LimitCounters {
     }
   }
 
-  /** Fills an empty Redis with use that was saved elsewhere, unless another process does. */
+  /** Raises rates to the use that was saved elsewhere, unless another process does. An empty Redis counts calls then. */
   async fill(load: () => Promise<readonly RateUse[]>): Promise<void> {
     const { connection, process } = this.#parts
     const mark = this.keyOf('filling')
     if ((await connection.send('SET', [mark, process, 'NX', 'PX', String(FILL_MS_MAX)])) === null) return
     const uses = await load()
-    const nowMs = await this.#redisNowMs()
     for (let from = 0; from < uses.length; from += BATCH_KEYS) {
-      const set = ({ key, rate, used }: RateUse): Promise<unknown> => {
-        const keptMs = Math.ceil(used / rate.amount) * rate.tickMs + FILL_MS_MAX
-        return connection.send('SET', [key, `${used} ${nowMs} 0 ${rate.amount} ${nowMs}`, 'NX', 'PX', String(keptMs)])
-      }
-      await Promise.all(uses.slice(from, from + BATCH_KEYS).map(set))
+      const batch = uses.slice(from, from + BATCH_KEYS)
+      const values = batch.flatMap(({ rate, used }) => [rate.amount, rate.tickMs, used].map(String))
+      const keys = batch.map(({ key }) => key)
+      await this.#run('raise', keys, values)
     }
-    await connection.send('SET', [this.keyOf('born'), String(nowMs)])
+    await connection.send('SET', [this.keyOf('born'), '1'])
     await this.renew()
   }
 
@@ -239,13 +244,6 @@ export class LimitCounters {
     const { connection, process, nowMs } = this.#parts
     const time = nowMs === undefined ? '' : String(Math.floor(nowMs()))
     return connection.run(scripts[name], keys, [time, process, ...values])
-  }
-
-  async #redisNowMs(): Promise<number> {
-    const { connection, nowMs } = this.#parts
-    if (nowMs !== undefined) return Math.floor(nowMs())
-    const [seconds, micros] = (await connection.send('TIME', [])) as [string, string]
-    return Number(seconds) * 1_000 + Math.floor(Number(micros) / 1_000)
   }
 
   #placeOf(key: string): Place {

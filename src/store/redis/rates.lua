@@ -1,4 +1,4 @@
--- The state of a rate, and the clock: for admit.lua and correct.lua. The arithmetic is that of collections/gcra.ts. All
+-- The state of a rate, and the clock: for the scripts that follow it. The arithmetic is that of collections/gcra.ts. All
 -- numbers are integers below 2^53, which Lua's numbers represent exactly.
 --
 -- A rate is one string: its used units, the time up to which it is refilled, all units that were refunded, the amount
@@ -40,6 +40,16 @@ local function read_rate(text, amount, tick_ms)
     rate.since = rate.last
   end
   return rate
+end
+
+-- Returns whether the rate belonged to another amount.
+local function change_amount(rate, amount)
+  if rate.amount == amount then
+    return false
+  end
+  rate.used = math.ceil(rate.used / rate.amount * amount)
+  rate.amount = amount
+  return true
 end
 
 local function write_rate(key, rate, tick_ms)
