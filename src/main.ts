@@ -22,6 +22,7 @@ import { Drain } from './boot/drain.ts'
 import type { GatewayWatch } from './boot/gateway-status.ts'
 import { watchGateway } from './boot/gateway-status.ts'
 import { readCatalogue } from './boot/load-catalogue.ts'
+import { checkDatabaseUrl } from './boot/open-engine.ts'
 import type { LimitProcesses } from './boot/open-limits.ts'
 import { checkRedisUrl } from './boot/open-limits.ts'
 import type { Store } from './boot/open-store.ts'
@@ -95,6 +96,7 @@ export async function startGateway(config: Config, overrides: Partial<Runtime> =
   try {
     const log = buildLog(config.logLevel, world.writeLog)
     if (config.redisUrl !== undefined) await checkRedisUrl(config.redisUrl, log)
+    if (config.databaseUrl !== undefined) await checkDatabaseUrl(config.databaseUrl)
     const store = await openStore(config, world)
     opened.push(store, startHousekeeping(store, config, world))
     const demo = config.demo ? await startDemo(DEMO_BOUNDS) : undefined

@@ -5,6 +5,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { postgresQuery } from '../../src/store/engine/steps.ts'
+import { requireConnections } from '../../src/store/postgres/connect.ts'
 import type { PostgresPool } from '../../src/store/postgres/pools.ts'
 import { connect } from '../sockets/client.ts'
 import { closedGate } from '../support/closed-gate.ts'
@@ -25,6 +26,12 @@ const secrets = {
 
 const urlOf = ({ socket, lastDatabase }: TestPostgres): string =>
   `postgres://weir@localhost/${lastDatabase}?host=${dirname(socket)}`
+
+const messageOf = (checked: Promise<void>): Promise<string> =>
+  checked.then(
+    () => 'there is room',
+    (fault: Error) => fault.message,
+  )
 
 describe.skipIf(!hasPostgres)('gateways on one PostgreSQL', () => {
   let server: TestPostgres
@@ -123,6 +130,21 @@ describe.skipIf(!hasPostgres)('gateways on one PostgreSQL', () => {
     closed.open()
     expect((await running).status).toBe(200)
     expect(await postgresFaults(pool)).toEqual([])
+  })
+
+  test('one for which the server has too few connections says so', async () => {
+    const full = await startPostgres({ settings: ['max_connections=15'] })
+    try {
+      await full.open({ connections: 1 })
+      const message = await messageOf(requireConnections(full.addressOf(full.lastDatabase), 0))
+      expect(message).toMatch(
+        /has too few connections left: \d+ of max_connections = 15\. A gateway uses up to 24: raise/,
+      )
+      const roomy = await messageOf(requireConnections(server.addressOf('postgres'), 0))
+      expect(roomy).toBe('there is room')
+    } finally {
+      await full.stop()
+    }
   })
 
   test('several that start at once with a configuration file create everything once', async () => {

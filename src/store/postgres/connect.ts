@@ -33,6 +33,10 @@ const QUERY_CHARS_MAX = 100
 /** A start that waits for another process says so after this time. */
 const TURN_MS = 10_000
 
+/** With fewer, a gateway cannot start. It opens more when it is busy. */
+const START_CONNECTIONS = 14n
+const RAISE_CONNECTIONS = 'A gateway uses up to 24: raise max_connections, or start fewer gateways.'
+
 /** How a start waits for tables that others use. Tests change it. */
 export interface MigrationWaits {
   /** Gets a sentence for the operator. */
@@ -91,6 +95,34 @@ const findHolder = postgresQuery<LockHolder>(
        AND ($2 = 'ACCESS EXCLUSIVE' OR l.mode NOT IN ('AccessShareLock', 'RowShareLock')))
    ORDER BY a.xact_start NULLS LAST LIMIT 1`,
 )
+
+const findRoom = postgresQuery<{ most: bigint; room: bigint }>(
+  // With the connection that asks, which is closed then.
+  `SELECT most, CAST(most - kept - (SELECT sum(numbackends) FROM pg_stat_database) + 1 AS BIGINT) AS room
+   FROM (SELECT CAST(current_setting('max_connections') AS BIGINT) AS most,
+     CAST(current_setting('superuser_reserved_connections') AS BIGINT)
+       + CAST(coalesce(current_setting('reserved_connections', true), '0') AS BIGINT) AS kept) AS settings`,
+)
+
+/**
+ * Throws where the server has too few connections for a gateway: its parts would fail one by one, each with another error.
+ * Waits for those of a gateway that has just stopped.
+ */
+export async function requireConnections(address: PostgresAddress, waitMs = WAIT_MS): Promise<void> {
+  const endMs = performance.now() + waitMs
+  for (;;) {
+    const { most, room } = await withPool(address, CONNECT_MS_MAX, async pool => {
+      await untilAnswered(pool, address, Math.max(0, endMs - performance.now()))
+      return (await pool.readPoint(findRoom.get()))!
+    })
+    if (room >= START_CONNECTIONS) return
+    if (performance.now() >= endMs) {
+      const found = `PostgreSQL at ${nameOf(address)} has too few connections left: ${room} of max_connections = ${most}.`
+      throw new StoreError(`${found} ${RAISE_CONNECTIONS}`)
+    }
+    await Bun.sleep(Math.min(RETRY_MS, Math.max(0, endMs - performance.now())))
+  }
+}
 
 /** Connects, checks the server and brings the schema up to date. */
 export async function openDatabase(
@@ -234,7 +266,10 @@ function problemOf(fault: unknown, address: PostgresAddress): ConnectProblem {
     case '57P03':
       return { message: `PostgreSQL at ${server} takes no connections: ${message}.`, mayPass: true }
     case '53300':
-      return { message: `PostgreSQL at ${server} has too many connections: ${message}.`, mayPass: true }
+      return {
+        message: `PostgreSQL at ${server} has too many connections: ${message}. ${RAISE_CONNECTIONS}`,
+        mayPass: true,
+      }
   }
   if (state !== undefined) return { message: `PostgreSQL at ${server} cannot be used: ${message}.` }
   if (/TLS|SSL|CERT/i.test(`${code} ${message}`)) {
