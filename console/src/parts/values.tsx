@@ -76,7 +76,7 @@ const tones: Readonly<Record<Tone, string>> = {
 export function State({ tone, children }: { readonly tone: Tone; readonly children: ReactNode }) {
   return (
     <span className={`inline-flex items-baseline gap-1.5 ${tones[tone]}`}>
-      <span aria-hidden="true" className="text-[9px] leading-none">
+      <span aria-hidden="true" className="relative bottom-[0.12em] text-[0.7em] leading-none">
         {signs[tone]}
       </span>
       {children}
@@ -143,18 +143,19 @@ export function Facts({ of }: { readonly of: readonly (Fact | false | undefined)
   )
 }
 
-/** A strip of figures with thin dividers. */
+/** A strip of figures with thin dividers, in columns of the same width. */
 export function Figures({ of }: { readonly of: readonly { name: string; value: ReactNode; note?: ReactNode }[] }) {
-  // More than six do not fit into one line: in lines of four no figure is alone in the last one.
-  const width = of.length > 6 ? 'min-w-[max(10rem,22%)]' : 'min-w-40'
+  // More than five do not fit into one line: in lines of three or four no figure is alone in the last one.
+  const columns = of.length <= 5 ? of.length : of.length === 6 ? 3 : 4
+  const width = `minmax(max(9.5rem, ${100 / columns - 2}%), 1fr)`
   return (
     // The first figure of each line has its divider outside of the strip.
     <div className="overflow-hidden border-line border-y">
-      <dl className="-ml-4 flex flex-wrap">
+      <dl className="-ml-4 grid" style={{ gridTemplateColumns: `repeat(auto-fill, ${width})` }}>
         {of.map(({ name, value, note }) => (
-          <div key={name} className={`-ml-px ${width} shrink-0 grow border-line border-l py-3 pr-4 pl-4`}>
+          <div key={name} className="-ml-px min-w-0 border-line border-l py-3 pr-2 pl-4">
             <dt className="text-muted text-xs">{name}</dt>
-            <dd className="mt-0.5 whitespace-nowrap font-medium text-xl tabular-nums tracking-[-0.01em]">{value}</dd>
+            <dd className="mt-0.5 font-medium text-lg tabular-nums tracking-[-0.01em] md:text-xl">{value}</dd>
             {note !== undefined && <dd className="text-muted text-xs tabular-nums">{note}</dd>}
           </div>
         ))}
