@@ -168,7 +168,7 @@ export function RangeFilter({
   }
   return (
     <div className="flex flex-wrap items-end gap-2">
-      <Labelled id={id} name="range" label={`${t('range')} · ${t('timesIn', { zone: zoneLabel() })}`}>
+      <Labelled id={id} name="range" label={t('range', { zone: zoneLabel() })}>
         <select
           id={id}
           className="control"
