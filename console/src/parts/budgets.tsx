@@ -112,7 +112,9 @@ export function BudgetLine({ budget }: { readonly budget: Budget }) {
         <span className="bg-accent opacity-40" style={{ width: `${share(budget.held)}%` }} />
       </div>
       <p className="text-muted text-xs">
-        {t.rich('spentHeld', { spent: <ShortMoney usd={budget.spent} />, held: <ShortMoney usd={budget.held} /> })}
+        {nanosOf(budget.held) === 0n
+          ? t.rich('spent', { spent: <ShortMoney usd={budget.spent} /> })
+          : t.rich('spentHeld', { spent: <ShortMoney usd={budget.spent} />, held: <ShortMoney usd={budget.held} /> })}
         {budget.ends !== null && <> · {t.rich('resets', { time: <Time at={budget.ends} /> })}</>}
       </p>
     </div>

@@ -8,7 +8,7 @@ test('amounts are exact, and money below a cent is not nothing', () => {
   expect(shortMoney('0.0048249')).toBe('$0.00482')
   expect(shortMoney('0.999999')).toBe('$1.00')
   expect(shortMoney('1043.834')).toBe('$1,043.83')
-  expect(shortMoney('0')).toBe('–')
+  expect(shortMoney('0')).toBe('$0.00')
   expect([axisMoney(0), axisMoney(0.000025)]).toEqual(['$0', '$0.000025'])
 })
 

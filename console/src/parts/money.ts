@@ -30,12 +30,11 @@ export function exactMoney(usd: string): string {
   return `${signOf(amount)}$${grouped(absolute(amount) / NANOS)}.${fraction}`
 }
 
-/** For tiles and sentences: two decimals from one dollar on, below it three significant digits. Zero is an en dash. */
+/** For tiles and sentences: two decimals from one dollar on, below it three significant digits. */
 export function shortMoney(usd: string | bigint): string {
   const amount = typeof usd === 'bigint' ? usd : nanosOf(usd)
   const size = absolute(amount)
-  if (size === 0n) return '\u2013'
-  if (size >= NANOS) {
+  if (size === 0n || size >= NANOS) {
     const cents = rounded(amount, 2)
     return `${signOf(amount)}$${grouped(cents / NANOS)}.${decimals(cents, 2)}`
   }

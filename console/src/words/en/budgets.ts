@@ -20,6 +20,7 @@ export const budgetsWords = words('budgets', {
   save: 'Save budget',
   saved: 'Budget saved',
   leftOf: '{left} of {cap} left',
+  spent: '{spent} spent',
   spentHeld: '{spent} spent, {held} held for active calls',
   resets: 'starts again at {time}',
 })

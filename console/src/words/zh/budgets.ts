@@ -21,6 +21,7 @@ export const budgets: Chinese<typeof budgetsWords> = {
   save: '保存预算',
   saved: '预算已保存',
   leftOf: '剩余 {left}，上限 {cap}',
+  spent: '已花费 {spent}',
   spentHeld: '已花费 {spent}，进行中的调用预扣 {held}',
   resets: '{time} 重新开始',
 }
