@@ -105,7 +105,7 @@ function Content({ data }: { readonly data: Overview }) {
         <Top title={t('topKeys')} list={data.top.keys} linkOf={id => ({ to: '/keys/$key', params: { key: id } })} />
         <Top
           title={t('topAccounts')}
-          list={data.top.accounts}
+          list={data.account === null ? data.top.accounts : null}
           linkOf={id => ({ to: '/accounts/$id', params: { id } })}
         />
         <Top
@@ -243,7 +243,11 @@ function Numbers({ current, previous }: { readonly current: PeriodFigures; reado
           value: <span title={wholeNumber(current.calls)}>{shortNumber(current.calls)}</span>,
           note: change(current.calls, previous.calls),
         },
-        { name: t('errors'), value: percent(current.errors, current.calls), note: wholeNumber(current.errors) },
+        {
+          name: t('errors'),
+          value: percent(current.errors, current.calls),
+          note: t('errorsNote', { n: current.errors }),
+        },
         {
           name: t('tokens'),
           value: shortNumber(input + output),
@@ -284,9 +288,16 @@ function Top({ title, list, linkOf }: TopProps) {
   const t = useWords(overviewWords)
   if (list === null) return null
   const rows = list.data.slice(0, 5)
-  const most = Math.max(1, ...rows.map(({ calls }) => calls))
+  const costOf = (row: TopRow): number => Number(nanosOf(row.cost))
+  const most = Math.max(1, ...rows.map(costOf))
+  const heads = (
+    <span className="flex gap-4 text-muted text-xs">
+      {t('calls')}
+      <span className="w-24 text-right">{t('spent')}</span>
+    </span>
+  )
   return (
-    <Section title={title}>
+    <Section title={title} actions={rows.length > 0 && heads}>
       {rows.length === 0 && <p className="text-muted">{t('none')}</p>}
       <ol>
         {rows.map(row => (
@@ -297,7 +308,7 @@ function Top({ title, list, linkOf }: TopProps) {
             <span
               aria-hidden="true"
               className="absolute bottom-0 left-0 h-0.5 bg-series-1"
-              style={{ width: `${(row.calls / most) * 100}%` }}
+              style={{ width: `${(costOf(row) / most) * 100}%` }}
             />
             {nameOf(row) === null ? (
               <span className="text-muted">{t('others')}</span>

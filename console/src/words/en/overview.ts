@@ -4,6 +4,7 @@ export const overviewWords = words('overview', {
   title: 'Overview',
   calls: 'Calls',
   errors: 'Errors',
+  errorsNote: { one: '1 call', other: '{n} calls' },
   tokens: 'Tokens',
   tokensNote: '{input} in, {output} out',
   spent: 'Spent',

@@ -5,6 +5,7 @@ export const overview: Chinese<typeof overviewWords> = {
   title: '概览',
   calls: '调用',
   errors: '错误',
+  errorsNote: '{n} 次调用',
   tokens: 'token',
   tokensNote: '输入 {input}，输出 {output}',
   spent: '花费',
