@@ -3,6 +3,8 @@
 import { expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import type { ErrorKind } from '../../src/base/errors.ts'
+import { errorRows } from '../../src/base/errors.ts'
 import { unitNames } from '../../src/base/money/price.ts'
 import { chargeRules } from '../../src/billing/who-pays.ts'
 import { endpointNames } from '../../src/identity/key-rights.ts'
@@ -37,6 +39,17 @@ test('every audited operation has a word, and no other', () => {
 test.each(['en/rules', 'zh/hints'])('every rule of who pays has a sentence in %s', file => {
   const table = /export const rules[^{]*\{\n([^]*?)\n\}/.exec(textOf(`words/${file}.ts`))![1]!
   expect([...keysOf(table)].sort()).toEqual(chargeRules.map(({ id }) => id).sort())
+})
+
+test('every common error of a call has a sentence, of codes that the gateway has', () => {
+  const [own, reasons] = [wordsOf('call-errors'), wordsOf('reasons')]
+  const isShown = (code: string): boolean => own.has(code) || reasons.has(`${code}_note`)
+  const kinds: readonly ErrorKind[] = ['payment', 'permission', 'rate_limit', 'overloaded', 'upstream', 'timeout']
+  /** Not of calls with a key, or of calls that have no record. */
+  const others = /^(role|setup|password|origin|registration|tried|explained|tasks|storage)_|^body_too_slow$/
+  const codes = Object.entries(errorRows).filter(([, { kind }]) => kinds.includes(kind))
+  expect(codes.map(([code]) => code).filter(code => !isShown(code) && !others.test(code))).toEqual([])
+  expect([...own].filter(code => !(code in errorRows))).toEqual([])
 })
 
 test('every line of a bill has the name of its rate', () => {

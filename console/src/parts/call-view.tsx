@@ -2,6 +2,7 @@
 
 import { Link } from '@tanstack/react-router'
 import type { RecordInFull } from '../api/types.ts'
+import { callErrorWords } from '../words/en/call-errors.ts'
 import { reasonsWords } from '../words/en/reasons.ts'
 import { recordWords } from '../words/en/record.ts'
 import { rules } from '../words/en/rules.ts'
@@ -14,6 +15,7 @@ import { Bodies } from './call-bodies.tsx'
 import { dialectName } from './dialects.ts'
 import { ChannelLink } from './explanation.tsx'
 import { duration, exactMoney, nanosOf, usdOf, wholeNumber } from './format.ts'
+import { gatewayTime } from './gateway-time.ts'
 import { Outcome } from './outcome.tsx'
 import { Section } from './page.tsx'
 import { useRateName } from './rates.tsx'
@@ -56,8 +58,17 @@ function Why({ record: { routing, channel, attempts } }: { readonly record: Reco
   )
 }
 
+/** What an error code means, as a sentence. A code of a later version has none. */
+function useErrorSentence(): (code: string) => string | undefined {
+  const errors = useWords(callErrorWords)
+  const reasons = useWords(reasonsWords)
+  return code => errors.find(code) ?? reasons.find(`${code}_note`)
+}
+
 function Summary({ record }: { readonly record: RecordInFull }) {
   const t = useWords(recordWords)
+  const sentenceOf = useErrorSentence()
+  const sentence = record.error === null ? undefined : sentenceOf(record.error)
   return (
     <div className="flex flex-col gap-3">
       <p className="flex flex-wrap gap-x-4">
@@ -73,6 +84,7 @@ function Summary({ record }: { readonly record: RecordInFull }) {
         </span>
         <Time at={record.time} />
       </p>
+      {sentence !== undefined && <p className="-mt-2">{sentence}</p>}
       <Figures
         of={[
           { name: t('duration'), value: duration(record.durationMs) },
@@ -138,8 +150,7 @@ function Times({ record }: { readonly record: RecordInFull }) {
   const t = useWords(recordWords)
   const reasons = useWords(reasonsWords)
   const spans = useSpans(record)
-  const upstreamMs = record.timeline.filter(({ stage }) => stage === 'forward').reduce((sum, { ms }) => sum + ms, 0)
-  const gatewayMs = record.timeline.filter(({ stage }) => stage !== 'forward').reduce((sum, { ms }) => sum + ms, 0)
+  const gatewayMs = gatewayTime(record)
   if (spans.length === 0) return null
   return (
     <Section title={t('whereTime')} note={t('timeNote')}>
@@ -160,9 +171,11 @@ function Times({ record }: { readonly record: RecordInFull }) {
           ))}
         </ul>
       )}
-      <p className="mt-2 text-muted text-xs">
-        {t('inGateway', { gateway: duration(gatewayMs), total: duration(gatewayMs + upstreamMs) })}
-      </p>
+      {gatewayMs !== undefined && (
+        <p className="mt-2 text-muted text-xs">
+          {t('inGateway', { gateway: duration(gatewayMs), total: duration(record.durationMs) })}
+        </p>
+      )}
     </Section>
   )
 }
@@ -233,8 +246,8 @@ function Bill({ record }: { readonly record: RecordInFull }) {
                 <tr key={line.what} className="h-8 border-line border-b">
                   <td className="pr-4">{rateName(feeOf[line.what] ?? line.what)}</td>
                   <td className="pr-4 text-right tabular-nums">{wholeNumber(line.count)}</td>
-                  <td className="pr-4 text-right tabular-nums">× {line.rate}</td>
-                  <td className="text-right tabular-nums">= {exactAmount(lineAmount(line))}</td>
+                  <td className="whitespace-nowrap pr-4 text-right tabular-nums">× {line.rate}</td>
+                  <td className="whitespace-nowrap text-right tabular-nums">= {exactAmount(lineAmount(line))}</td>
                 </tr>
               ))}
             </tbody>
@@ -258,17 +271,20 @@ function Bill({ record }: { readonly record: RecordInFull }) {
           </table>
         </div>
       )}
-      <p className="mt-2">
-        {t('moneyTrail', {
-          held: exactMoney(held),
-          charged: exactMoney(cost),
-          back: exactMoney(usdOf(back < 0n ? 0n : back)),
-        })}
-      </p>
+      {(nanosOf(held) > 0n || lines.length > 0) && (
+        <p className="mt-2">
+          {t('moneyTrail', {
+            held: exactMoney(held),
+            charged: exactMoney(cost),
+            back: exactMoney(usdOf(back < 0n ? 0n : back)),
+          })}
+        </p>
+      )}
       <p className="text-muted">
         <span title={record.rule}>{ruleText}</span> {t.find(`usage_${record.usageSource}`) ?? record.usageSource}
       </p>
-      {record.transfers.length > 0 && (
+      {/* One transfer is the charge itself; further ones are refunds. */}
+      {record.transfers.length > 1 && (
         <ul className="mt-2 max-w-2xl" aria-label={t('transfers')}>
           {record.transfers.map(transfer => (
             <li
@@ -324,6 +340,7 @@ function Way({ record }: { readonly record: RecordInFull }) {
 function About({ record }: { readonly record: RecordInFull }) {
   const t = useWords(recordWords)
   const facts: readonly (Fact | false)[] = [
+    { name: t('id'), value: <Id id={record.id} /> },
     {
       name: t('account'),
       value: (
@@ -342,7 +359,7 @@ function About({ record }: { readonly record: RecordInFull }) {
       ),
     },
     { name: t('dialect'), value: dialectName(record.dialect) },
-    { name: t('requestedModel'), value: record.requestedModel ?? <None /> },
+    { name: t('requestedModel'), value: record.requestedModel ?? record.model ?? <None /> },
     { name: t('model'), value: record.model ?? <None /> },
     record.channel !== null && { name: t('channel'), value: record.channel },
     { name: t('streamed'), value: <YesNo value={record.streamed} /> },

@@ -59,6 +59,7 @@ function useTurnColumns(shown: string): readonly Column<CallRecord>[] {
       phone: 'main',
     },
     { id: 'model', title: t('model'), cell: call => call.model ?? <None />, phone: 'note' },
+    { id: 'outcome', title: t('outcome'), cell: call => <Outcome outcome={call.outcome} />, phone: 'note' },
     {
       id: 'in',
       title: t('tokensIn'),
@@ -74,6 +75,5 @@ function useTurnColumns(shown: string): readonly Column<CallRecord>[] {
       phone: 'note',
     },
     { id: 'cost', title: t('cost'), align: 'right', cell: call => <Money usd={call.cost} />, phone: 'side' },
-    { id: 'outcome', title: t('outcome'), cell: call => <Outcome outcome={call.outcome} />, phone: 'note' },
   ]
 }

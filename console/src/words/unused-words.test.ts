@@ -15,7 +15,7 @@ const sources = filesOf('**/*.{ts,tsx}')
 const quoted = new Set(sources.flatMap(text => Array.from(text.matchAll(/'(\w+)'/g), ([, word]) => word!)))
 
 /** Their keys are codes of the gateway. */
-const byCode = ['errors', 'outcomes', 'reasons', 'rules']
+const byCode = ['call-errors', 'errors', 'outcomes', 'reasons', 'rules']
 
 const templatesOf = (text: string): readonly RegExp[] =>
   Array.from(text.matchAll(/`((?:\w|\$\{[^`{}]*\})+)`/g), ([, template]) => template!)

@@ -3,6 +3,7 @@
 import { accounts } from './accounts.ts'
 import { audit } from './audit.ts'
 import { budgets } from './budgets.ts'
+import { callErrors } from './call-errors.ts'
 import { channel } from './channel.ts'
 import { channels } from './channels.ts'
 import { chart } from './chart.ts'
@@ -61,6 +62,7 @@ export const chineseTables = {
   accounts,
   audit,
   budgets,
+  callErrors,
   channel,
   channels,
   chart,

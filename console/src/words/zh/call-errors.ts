@@ -1,0 +1,33 @@
+import type { callErrorWords } from '../en/call-errors.ts'
+import type { Chinese } from '../words.ts'
+
+export const callErrors: Chinese<typeof callErrorWords> = {
+  json_invalid: '请求不是有效的 JSON。',
+  field_unknown: '请求中存在未知字段。',
+  field_missing: '请求缺少必填字段。',
+  field_invalid: '请求中有字段的类型或值不正确。',
+  translation_loses: '转换为供应商的协议会丢失请求的一部分，而此调用或密钥不允许。',
+  media_refused: '请求中的媒体地址不允许读取。',
+  media_unreachable: '请求中的媒体地址无法读取。',
+  balance_too_low: '余额不足以支付此调用可能的费用。',
+  budget_too_low: '预算不足以支付此调用可能的费用。',
+  address_forbidden: '该密钥不能从此地址使用。',
+  endpoint_forbidden: '该密钥不能用于这种调用。',
+  account_frozen: '此账户已冻结，其调用会被拒绝。',
+  body_too_large: '请求过大。',
+  qpm_exceeded: '本分钟调用过多。',
+  rpd_exceeded: '一天内调用过多。',
+  tpm_exceeded: '本分钟 token 过多。',
+  tpd_exceeded: '一天内 token 过多。',
+  concurrency_exceeded: '同时进行的调用过多。',
+  gateway_fault: '网关内部错误。',
+  upstream_unusable: '上游没有给出可用的回答。',
+  upstream_failed: '上游中断了回答。',
+  upstream_refused: '上游拒绝了请求。',
+  upstream_too_slow: '上游没有及时回答。',
+  upstream_rate_limited: '供应商对此网关限速。',
+  upstream_overloaded: '供应商过载。',
+  answer_too_large: '回答超出了此网关接受的大小。',
+  overloaded: '网关已达到负载上限。',
+  draining: '网关正在关闭。',
+}
