@@ -213,6 +213,17 @@ describe('a list of keys', () => {
     expect(await list(`name=${name}&state=disabled`)).toEqual([])
   })
 
+  test('names the account of each key', async () => {
+    const { id } = await make()
+    const other = await make({ account: otherAccount })
+    const { body } = await owner('GET', 'web/keys?limit=100')
+    const accountOf = new Map(
+      (body.data as { id: string; accountName: string }[]).map(key => [key.id, key.accountName]),
+    )
+    expect([accountOf.get(id), accountOf.get(other.id)]).toEqual(['River', 'Lake'])
+    expect((await owner('GET', `web/keys/${id}`)).body.accountName).toBe('River')
+  })
+
   test('sorted by name continues where its page ended, ignoring case', async () => {
     const wanted = ['Page a', 'page B', 'Page c', 'page D'].map(name => `${name} ${++count}`)
     for (const name of [...wanted].reverse()) await make({ name })

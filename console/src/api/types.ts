@@ -951,6 +951,7 @@ export type JsonValue = string | number | boolean | Readonly<Record<string, unkn
 export type Key = {
   readonly id: string
   readonly account: string
+  readonly accountName: string | null
   readonly name: string
   readonly suffix: string
   readonly tier: string
@@ -1078,6 +1079,7 @@ export type ListedAccount = {
 export type ListedKey = {
   readonly id: string
   readonly account: string
+  readonly accountName: string | null
   readonly name: string
   readonly suffix: string
   readonly tier: string
@@ -1240,6 +1242,7 @@ export type ModelTraits = {
 export type NewKey = {
   readonly id: string
   readonly account: string
+  readonly accountName: string | null
   readonly name: string
   readonly suffix: string
   readonly tier: string
@@ -2590,6 +2593,7 @@ export interface Operations {
     answer: {
       readonly id: string
       readonly account: string
+      readonly accountName: string | null
       readonly name: string
       readonly suffix: string
       readonly tier: string
@@ -2661,6 +2665,7 @@ export interface Operations {
     answer: {
       readonly id: string
       readonly account: string
+      readonly accountName: string | null
       readonly name: string
       readonly suffix: string
       readonly tier: string

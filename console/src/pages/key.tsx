@@ -110,7 +110,7 @@ function KeyContent({ value }: { readonly value: Key }) {
             name: t('account'),
             value: (
               <Link to="/accounts/$id" params={{ id: value.account }} className="link">
-                {value.account}
+                {value.accountName ?? value.account}
               </Link>
             ),
           },

@@ -15,7 +15,7 @@ import { Empty, useErrorText } from '../parts/states.tsx'
 import type { Column } from '../parts/table.tsx'
 import { DataTable } from '../parts/table.tsx'
 import type { Tone } from '../parts/values.tsx'
-import { Id, Money, None, State, Time } from '../parts/values.tsx'
+import { Money, None, State, Time } from '../parts/values.tsx'
 import { useAccount } from '../shell/account.ts'
 import { keysWords } from '../words/en/keys.ts'
 import { useWords } from '../words/words.ts'
@@ -62,6 +62,12 @@ export function KeysPage() {
   const isOwn = ({ account: owner }: Pick<Key, 'account'>): boolean => may('PATCH /api/web/keys/{key}', owner)
   const canEdit = (key: Key): boolean => key.state !== 'revoked' && isOwn(key)
   const canSelect = list.rows.every(isOwn)
+  const accountColumn: Column<ListedKey> = {
+    id: 'account',
+    title: t('account'),
+    cell: key => key.accountName ?? key.account,
+    phone: 'note',
+  }
   const columns: readonly Column<ListedKey>[] = [
     {
       id: 'name',
@@ -70,6 +76,7 @@ export function KeysPage() {
       phone: 'main',
       cell: key => <span title={key.name}>{key.name}</span>,
     },
+    ...(account === undefined ? [accountColumn] : []),
     {
       id: 'suffix',
       title: t('ending'),
@@ -78,7 +85,6 @@ export function KeysPage() {
     },
     { id: 'state', title: t('state'), cell: key => <KeyState state={key.state} />, phone: 'side' },
     { id: 'tier', title: t('tier'), cell: key => key.tier, phone: 'note' },
-    { id: 'account', title: t('account'), cell: key => <Id id={key.account} />, isOptional: true },
     {
       id: 'lastUsed',
       title: t('lastUsed'),
@@ -87,7 +93,7 @@ export function KeysPage() {
         use === null ? (
           <None />
         ) : use.lastUsed === null ? (
-          <span className="text-muted">{t('never')}</span>
+          <span className="text-muted">{t('neverUsed')}</span>
         ) : (
           <Time at={use.lastUsed} isAge />
         ),
@@ -99,7 +105,12 @@ export function KeysPage() {
       cell: ({ use }) => (use === null ? <None /> : <Money usd={use.spent30d} />),
     },
     { id: 'created', title: t('created'), sort: 'created', cell: key => <Time at={key.created} /> },
-    { id: 'expires', title: t('expires'), cell: key => (key.expires === null ? <None /> : <Time at={key.expires} />) },
+    {
+      id: 'expires',
+      title: t('expires'),
+      cell: key =>
+        key.expires === null ? <span className="text-muted">{t('neverExpires')}</span> : <Time at={key.expires} />,
+    },
   ]
   const disableItem = (key: Key) => ({
     label: key.disabled ? t('enable') : t('disable'),

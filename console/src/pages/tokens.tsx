@@ -60,7 +60,11 @@ export function TokensPage() {
       title: t('name'),
       sort: 'name',
       phone: 'main',
-      cell: row => <span title={row.name}>{row.name}</span>,
+      cell: row => (
+        <span className="font-medium" title={row.name}>
+          {row.name}
+        </span>
+      ),
     },
     { id: 'suffix', title: t('ending'), cell: row => <span className="font-mono text-xs">…{row.suffix}</span> },
     {
@@ -75,7 +79,7 @@ export function TokensPage() {
       title: t('lastUsed'),
       phone: 'note',
       cell: row =>
-        row.lastUsed === null ? <span className="text-muted">{t('never')}</span> : <Time at={row.lastUsed} isAge />,
+        row.lastUsed === null ? <span className="text-muted">{t('neverUsed')}</span> : <Time at={row.lastUsed} isAge />,
     },
     { id: 'created', title: t('created'), sort: 'created', cell: row => <Time at={row.created} /> },
     { id: 'creator', title: t('creator'), isOptional: true, cell: row => row.creator },
@@ -83,7 +87,7 @@ export function TokensPage() {
       id: 'expires',
       title: t('expires'),
       cell: row =>
-        row.expires === null ? <span className="text-muted">{t('never')}</span> : <Time at={row.expires} />,
+        row.expires === null ? <span className="text-muted">{t('neverExpires')}</span> : <Time at={row.expires} />,
     },
     {
       id: 'old',

@@ -69,6 +69,7 @@ const Key = z
   .object({
     id: z.string(),
     account: z.string(),
+    accountName: z.string().nullable(),
     name: z.string(),
     suffix: z.string(),
     tier: z.string(),

@@ -4,15 +4,21 @@ import type { Steps } from '../engine/steps.ts'
 import { query } from '../engine/steps.ts'
 import { keyColumns } from '../tables/accounts.ts'
 import type { RowOf } from '../tables/columns.ts'
+import { nullable, text } from '../tables/columns.ts'
 import type { ListFilter, ListPlan, ListQuery, Page, Scope } from './paging.ts'
 import { atLeast, beginsWithName, below, byName, equals, isTrue, listPage, rowFinder } from './paging.ts'
 
 const endsAfter: ListFilter = { ...equals(''), sql: value => `(k.expires_ms IS NULL OR k.expires_ms > ${value})` }
 const endsBy: ListFilter = { ...equals(''), sql: value => `k.expires_ms <= ${value}` }
 
-export const keyPlan: ListPlan<typeof keyColumns> = {
+const columns = {
+  ...keyColumns,
+  accountName: ['(SELECT a.name FROM account a WHERE a.id = k.account_id)', nullable(text)],
+} as const
+
+export const keyPlan: ListPlan<typeof columns> = {
   from: 'api_key k',
-  columns: keyColumns,
+  columns,
   id: 'k.id',
   sorts: { created: 'k.id', name: byName('k.name') },
   account: 'k.account_id',
@@ -31,7 +37,7 @@ export const keyPlan: ListPlan<typeof keyColumns> = {
   },
 }
 
-export type KeyDetails = RowOf<typeof keyColumns>
+export type KeyDetails = RowOf<typeof columns>
 
 export interface PlaygroundOwner {
   readonly accountId: number
