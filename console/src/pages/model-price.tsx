@@ -14,7 +14,7 @@ interface Rate {
 }
 
 /** The rates in the order in which people read them. */
-const order = ['input', 'cacheRead', 'cacheWrite', 'cacheWrite1h', 'output', 'reasoning']
+const order = ['input', 'output', 'cacheRead', 'cacheWrite', 'cacheWrite1h', 'reasoning']
 
 function ratesOf(price: Price | PriceCase): readonly Rate[] {
   const place = (name: string): number => (order.includes(name) ? order.indexOf(name) : order.length)

@@ -147,9 +147,13 @@ function ModelFacts({ id, open, name, whole, status }: AboutProps) {
         traits.length > 0 && {
           name: t('traits'),
           value: (
-            <span className="font-mono text-xs">
-              {traits.map(([what, value]) => `${what} ${JSON.stringify(value)}`).join(' · ')}
-            </span>
+            <ul className="break-words font-mono text-xs leading-5">
+              {traits.map(([what, value]) => (
+                <li key={what}>
+                  {what} {JSON.stringify(value)}
+                </li>
+              ))}
+            </ul>
           ),
         },
         {

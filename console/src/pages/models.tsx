@@ -9,6 +9,7 @@ import { useMe } from '../api/session.ts'
 import { FilterBar, SelectFilter, TextFilter } from '../parts/filters.tsx'
 import { shortNumber } from '../parts/format.ts'
 import { Page } from '../parts/page.tsx'
+import { Rate } from '../parts/rates.tsx'
 import { definedOnly, useSearchState } from '../parts/search.ts'
 import { Empty } from '../parts/states.tsx'
 import type { Column } from '../parts/table.tsx'
@@ -54,14 +55,14 @@ function useColumns(): readonly Column<ModelRow>[] {
   // Without the heads of columns, a price must say what it is for.
   const isNarrow = useIsNarrow()
   const rate = (name: 'input' | 'cacheRead' | 'output') => (row: ModelRow) =>
-    row.isFree ? <span className="text-muted">{t('free')}</span> : row[name] === undefined ? <None /> : `$${row[name]}`
+    row.isFree ? <span className="text-muted">{t('free')}</span> : <Rate value={row[name]} />
   return [
     { id: 'id', title: t('model'), sort: 'id', phone: 'main', cell: ({ id }) => <span title={id}>{id}</span> },
     { id: 'status', title: t('status'), phone: 'side', cell: ({ status }) => <ModelState status={status} /> },
     { id: 'provider', title: t('provider'), cell: ({ providerName }) => providerName || <None /> },
     { id: 'input', title: t('input'), align: 'right', sort: 'input', cell: rate('input'), phone: 'note' },
-    { id: 'cacheRead', title: t('cacheRead'), align: 'right', cell: rate('cacheRead') },
     { id: 'output', title: t('output'), align: 'right', sort: 'output', cell: rate('output'), phone: 'note' },
+    { id: 'cacheRead', title: t('cacheRead'), align: 'right', cell: rate('cacheRead') },
     {
       id: 'context',
       title: t('context'),

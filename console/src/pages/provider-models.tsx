@@ -4,6 +4,7 @@ import { useList } from '../api/reads.ts'
 import type { Model } from '../api/types.ts'
 import { FilterBar, SelectFilter, TextFilter } from '../parts/filters.tsx'
 import { shortNumber } from '../parts/format.ts'
+import { Rate } from '../parts/rates.tsx'
 import { definedOnly, useSearchState } from '../parts/search.ts'
 import { Empty } from '../parts/states.tsx'
 import type { Column } from '../parts/table.tsx'
@@ -60,7 +61,7 @@ export function ProviderModels({ id }: { readonly id: string }) {
           <None />
         ) : (
           <span title={t('priceNote')}>
-            ${price.rates.input ?? '–'} / ${price.rates.output ?? '–'}
+            <Rate value={price.rates.input} /> / <Rate value={price.rates.output} />
           </span>
         ),
     },

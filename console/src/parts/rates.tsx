@@ -36,9 +36,9 @@ export function useRateName(): (name: string) => string {
   return name => t.find(name) ?? name
 }
 
-/** One rate in a table. */
+/** One rate in a list. A rate of zero is none: a model that is paid by seconds or images would look free otherwise. */
 export function Rate({ value }: { readonly value: unknown }) {
-  return typeof value === 'string' ? <span className="tabular-nums">${value}</span> : <None />
+  return typeof value === 'string' && Number(value) > 0 ? <span className="tabular-nums">${value}</span> : <None />
 }
 
 /** All rates that a price has, in two columns. */
@@ -63,7 +63,7 @@ export function RateList({ rates }: { readonly rates: Readonly<Record<string, un
           <tr key={name} className="h-8 border-line border-b">
             <td>{nameOf(name)}</td>
             <td className="text-right">
-              <Rate value={rates[name]} />{' '}
+              <span className="tabular-nums">${String(rates[name])}</span>{' '}
               <span className="text-muted text-xs">{t(name.startsWith('per') ? 'each' : 'million')}</span>
             </td>
           </tr>
