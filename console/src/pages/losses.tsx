@@ -74,7 +74,7 @@ function LossMap({ matrix: { dialects, features, results } }: { readonly matrix:
                         type="button"
                         aria-pressed={isChosen}
                         title={t('cell', { caller: nameOf(from), provider: nameOf(to) })}
-                        className={`min-h-7 whitespace-nowrap rounded-sm px-2 hover:bg-sunken ${isChosen ? 'bg-accent-soft' : ''}`}
+                        className={`-ml-2 min-h-7 whitespace-nowrap rounded-sm px-2 hover:bg-sunken ${isChosen ? 'bg-accent-soft' : ''}`}
                         onClick={() => change({ caller: from, provider: to })}
                       >
                         <span className="sr-only">{t('cell', { caller: nameOf(from), provider: nameOf(to) })} </span>

@@ -37,7 +37,7 @@ export function RouteFields<T extends RouteValues>({ form }: { readonly form: Fo
   const last = members.at(-1)?.priority ?? 0
   // On a phone the name has a line of its own.
   const columns =
-    'grid grid-cols-[max-content_4rem_max-content_4rem_minmax(0,1fr)_2rem] items-center gap-2 md:grid-cols-[minmax(0,1fr)_4rem_4rem_3rem_2rem]'
+    'grid grid-cols-[max-content_4rem_max-content_4rem_minmax(0,1fr)_2rem] items-center gap-2 md:grid-cols-[minmax(0,1fr)_4rem_4rem_4rem_2rem]'
   return (
     <>
       <fieldset aria-describedby={hintId} className="flex flex-col gap-1">
@@ -83,7 +83,9 @@ export function RouteFields<T extends RouteValues>({ form }: { readonly form: Fo
               value={member.weight}
               onChange={event => change(at, { weight: event.target.valueAsNumber || 0 })}
             />
-            <span className="text-right text-muted tabular-nums">{percent(shareOf(members, at), 1)}</span>
+            <span className="whitespace-nowrap text-right text-muted tabular-nums">
+              {percent(shareOf(members, at), 1)}
+            </span>
             <button
               type="button"
               className="grid size-7 place-items-center rounded-sm text-muted hover:bg-sunken hover:text-text"
