@@ -165,7 +165,7 @@ const forms: Readonly<Record<string, FormRow>> = {
   'pages/account.tsx 1': {
     page: ({ ids }) => `/accounts/${ids.otherAccount}`,
     submit: 'Save changes',
-    fields: () => ({ 'Models its keys may use': '', 'Models its keys may not use': '' }),
+    fields: () => ({ 'Models that its keys may use': '', 'Models that its keys may not use': '' }),
     shownAt: (_, { ids }) => ['/accounts', `/accounts/${ids.otherAccount}?tab=members`],
   },
   'pages/accounts.tsx 1': {

@@ -48,7 +48,7 @@ export const channelWords = words('channel', {
   neverFailed: 'none since the start',
   availableIn: 'available in {time}',
   provider: 'Provider',
-  id: 'Id',
+  id: 'ID',
   from: 'Key from',
   from_environment: 'the environment of the gateway',
   from_stored: 'this gateway (encrypted)',

@@ -20,7 +20,7 @@ export const recordsWords = words('records', {
   endUser: 'End user',
   loss: 'Loss',
   streamed: 'Streamed',
-  id: 'Request id',
+  id: 'Request ID',
   tag: 'Tag of the call',
   requestedModel: 'Requested model',
   lossy: 'With loss',

@@ -13,7 +13,7 @@ export const settingsWords = words('settings', {
   registration_off: 'off: people join by invitation',
   registration_open: 'open: everybody may register',
   allowedDomains: 'Domains of email addresses that may register',
-  allowedDomainsHint: 'One a line, such as example.com. Empty: all domains.',
+  allowedDomainsHint: 'One on each line, such as example.com. Empty: all domains.',
   invitations: 'Who may invite people',
   invitations_admins: 'only admins',
   invitations_managers: 'also managers, to their accounts',

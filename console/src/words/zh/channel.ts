@@ -48,7 +48,7 @@ export const channel: Chinese<typeof channelWords> = {
   neverFailed: '启动以来没有',
   availableIn: '{time} 后可用',
   provider: '供应商',
-  id: '编号',
+  id: 'ID',
   from: '密钥来源',
   from_environment: '网关的环境变量',
   from_stored: '本网关（已加密）',

@@ -28,7 +28,7 @@ export const errors: Chinese<typeof errorWords> & Readonly<Record<string, string
   password_wrong: '当前密码缺失或有误。',
   origin_refused: '不接受来自其他网站的请求。',
   registration_closed: '未开放注册。请向管理员索取邀请。',
-  resource_unknown: '没有此编号或名称的内容，或您无权查看。',
+  resource_unknown: '没有此 ID 或名称的内容，或您无权查看。',
   path_unknown: '没有此路径。',
   method_not_allowed: '此路径不支持该操作。',
   body_too_slow: '请求未能及时送达。',

@@ -4,7 +4,7 @@ import type { Chinese } from '../words.ts'
 export const explain: Chinese<typeof explainWords> = {
   intro: '模拟调用：进行所有检查并选择渠道，但不发送、不预扣，也不计入密钥的限额。',
   key: '以哪个密钥',
-  keyHint: '名称、结尾字符或编号（key_…）',
+  keyHint: '名称、结尾字符或 ID（key_…）',
   keyMissing: '请从列表中选择一个密钥。',
   dialect: '协议',
   body: '请求（JSON）',

@@ -42,7 +42,7 @@ export const limits: Chinese<typeof limitsWords> = {
   tierField: '仅此等级的密钥',
   modelField: '仅此模型',
   modelHint: '模型、路由，或带 * 的模式，例如 openai/*。',
-  idHint: '留空表示全部，否则填写编号（{prefix}_…）。',
+  idHint: '留空表示全部，否则填写 ID（{prefix}_…）。',
   per: '按以下各项分别计数',
   perHint: '不选时，所有匹配的调用共用一个限额。',
   sentence: '最多 {amount} {what}：{who}，{shared}。',

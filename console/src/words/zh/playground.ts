@@ -17,7 +17,7 @@ export const playground: Chinese<typeof playgroundWords> = {
   dialect_responses: 'OpenAI Responses',
   dialect_messages: 'Anthropic Messages',
   dialect_gemini: 'Gemini',
-  dialect_ark: '火山方舟',
+  dialect_ark: 'Volcengine Ark',
   strict: '拒绝会在转换中丢失内容的调用',
   dry: '模拟调用：不发送、不付费',
   send: '发送',
