@@ -143,15 +143,19 @@ export function Facts({ of }: { readonly of: readonly (Fact | false | undefined)
   )
 }
 
+/** How many columns fit, by how many figures there are: none is alone in the last line, except on a phone. */
+const figureColumns: Readonly<Record<number, string>> = {
+  3: '@lg:grid-cols-3',
+  5: '@lg:grid-cols-3 @4xl:grid-cols-5',
+  6: '@lg:grid-cols-3',
+}
+
 /** A strip of figures with thin dividers, in columns of the same width. */
 export function Figures({ of }: { readonly of: readonly { name: string; value: ReactNode; note?: ReactNode }[] }) {
-  // More than five do not fit into one line: in lines of three or four no figure is alone in the last one.
-  const columns = of.length <= 5 ? of.length : of.length === 6 ? 3 : 4
-  const width = `minmax(max(9.5rem, ${100 / columns - 2}%), 1fr)`
   return (
     // The first figure of each line has its divider outside of the strip.
-    <div className="overflow-hidden border-line border-y">
-      <dl className="-ml-4 grid" style={{ gridTemplateColumns: `repeat(auto-fill, ${width})` }}>
+    <div className="@container overflow-hidden border-line border-y">
+      <dl className={`-ml-4 grid grid-cols-2 ${figureColumns[of.length] ?? '@2xl:grid-cols-4'}`}>
         {of.map(({ name, value, note }) => (
           <div key={name} className="-ml-px min-w-0 border-line border-l py-3 pr-2 pl-4">
             <dt className="text-muted text-xs">{name}</dt>
