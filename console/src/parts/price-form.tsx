@@ -53,6 +53,7 @@ export function PriceForm({ price, action, disabled, isNew = false, save }: Pric
   const casesError = useFieldErrors(form)('cases')
   return (
     <Form of={form} action={action} isNew={isNew} disabled={isBad ? t('badJson') : disabled}>
+      <p className="text-muted">{t('rateUnit')}</p>
       <div className="grid gap-4 sm:grid-cols-2">
         {rateNames.slice(0, showsAll ? undefined : MAIN).map(name => (
           <TextField key={name} form={form} name={name} label={nameOf(name)} />

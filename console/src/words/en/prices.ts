@@ -34,6 +34,7 @@ export const pricesWords = words('prices', {
   casesHint:
     'A JSON list of cases, such as other rates above 200,000 input tokens. See "Price format" in the documentation.',
   badJson: 'This is not a JSON list.',
+  rateUnit: 'US dollars per million tokens; for searches, images and other single things, US dollars each.',
   moreRates: 'More rates',
   save: 'Set price',
   saved: 'Price of {model} set. Calls from now on use it.',

@@ -33,6 +33,7 @@ export const prices: Chinese<typeof pricesWords> = {
   cases: '特殊情况',
   casesHint: '特殊情况的 JSON 列表，例如输入超过 20 万 token 时的其他单价。参见文档“价格格式”。',
   badJson: '这不是 JSON 列表。',
+  rateUnit: '每百万 token 的美元价格；搜索、图片等按次计价。',
   moreRates: '更多单价',
   save: '设置价格',
   saved: '{model} 的价格已设置，此后的调用将使用它。',
