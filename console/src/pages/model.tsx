@@ -149,7 +149,7 @@ function ModelFacts({ id, open, name, whole, status }: AboutProps) {
           value: (
             <ul className="break-words font-mono text-xs leading-5">
               {traits.map(([what, value]) => (
-                <li key={what}>
+                <li key={what} data-raw>
                   {what} {JSON.stringify(value)}
                 </li>
               ))}
