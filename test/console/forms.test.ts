@@ -350,3 +350,14 @@ test('on a phone the end of a panel is above the bar at the bottom', async () =>
     },
   })
 })
+
+test('a new key of staff has no account of a customer in advance', async () => {
+  const chosenAt = async (path: string): Promise<string> => {
+    const page = await visitor.visit(path, { axe: false })
+    await page.getByRole('button', { name: 'Create key' }).click()
+    return await page.locator('dialog[open] select').inputValue()
+  }
+  const { otherAccount } = site.ids
+  expect(await chosenAt('/keys')).not.toBe(otherAccount)
+  expect(await chosenAt(`/keys?account=${otherAccount}`)).toBe(otherAccount)
+})

@@ -314,6 +314,7 @@ const forms: Readonly<Record<string, FormRow>> = {
   'pages/new-key.tsx 1': {
     page: () => '/keys?new=1',
     submit: 'Create key',
+    fields: () => ({ 'Balance to begin with': '5' }),
     shownAt: ({ id }) => [`/keys/${id}`],
     lists: () => ['/keys'],
   },

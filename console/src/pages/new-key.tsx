@@ -25,50 +25,53 @@ interface AccountChoice {
 export function NewKeyDialog({ onClose }: { readonly onClose: () => void }) {
   const t = useWords(keysWords)
   const me = useMe()
+  const chosen = useAccount()
   const staff = me.role === 'admin' || me.role === 'owner'
   const all = useRead('GET /api/web/accounts', { query: { limit: 100 } }, { enabled: staff })
   const [made, setMade] = useState<AnswerOf<'POST /api/web/keys'>>()
   if (made !== undefined) return <KeyOnce made={made} onClose={onClose} />
-  const own = me.accounts
-    .filter(({ role }) => role !== 'viewer')
-    .map(({ account, name }) => ({ value: account, label: name, needsCredit: false }))
+  const own = me.accounts.filter(({ role }) => role !== 'viewer').map(({ account, name }) => choiceOf(account, name))
   return (
     <Dialog title={t('newTitle')} onClose={onClose}>
       {staff ? (
         <Query of={all}>
           {({ data }) => {
-            // An account that is paid afterwards needs no balance for the first call.
-            const sorted = [...data].sort(
-              (one, other) => Number(other.kind === 'postpaid') - Number(one.kind === 'postpaid'),
-            )
-            const choices = sorted.map(({ id, name, available }) => ({
+            const choices = data.map(({ id, name, available }) => ({
               value: id,
               label: name,
               needsCredit: available !== null && nanosOf(available) <= 0n,
             }))
-            const withNew = [...choices, { value: '', label: t('ownAccount'), needsCredit: true }]
-            return <NewKeyForm choices={withNew} onMade={setMade} onClose={onClose} />
+            const listed = new Set(data.map(({ id }) => id))
+            // The list has the first accounts only. The chosen one may be another.
+            const others = chosen === undefined || listed.has(chosen.id) ? [] : [choiceOf(chosen.id, chosen.name)]
+            const withNew = [...choices, ...others, { value: '', label: t('ownAccount'), needsCredit: true }]
+            // No account of a customer is chosen in advance: its calls would be paid by the wrong one.
+            const account = chosen?.id ?? own.find(({ value }) => listed.has(value))?.value ?? ''
+            return <NewKeyForm choices={withNew} account={account} onMade={setMade} onClose={onClose} />
           }}
         </Query>
       ) : (
-        <NewKeyForm choices={own} onMade={setMade} onClose={onClose} />
+        <NewKeyForm choices={own} account={chosen?.id ?? own[0]?.value ?? ''} onMade={setMade} onClose={onClose} />
       )}
     </Dialog>
   )
 }
 
+const choiceOf = (id: string, name = id): AccountChoice => ({ value: id, label: name, needsCredit: false })
+
 interface NewKeyFormProps {
   readonly choices: readonly AccountChoice[]
+  /** The account that is chosen in advance. */
+  readonly account: string
   readonly onMade: (made: AnswerOf<'POST /api/web/keys'>) => void
   readonly onClose: () => void
 }
 
-function NewKeyForm({ choices, onMade, onClose }: NewKeyFormProps) {
+function NewKeyForm({ choices, account: preselected, onMade, onClose }: NewKeyFormProps) {
   const t = useWords(keysWords)
-  const chosen = useAccount()
   const create = useWrite('POST /api/web/keys', 'keys', 'statistics', 'accounts')
   const form = useForm({
-    initial: { name: '', account: chosen?.id ?? choices[0]?.value ?? '', credit: '5' },
+    initial: { name: '', account: preselected, credit: '5' },
     async save({ values: { name, account, credit } }) {
       const needsCredit = choices.find(({ value }) => value === account)?.needsCredit === true
       const body = {
