@@ -1,9 +1,11 @@
 // weir serve: starts the gateway, prints on the very first start how to try it, and drains on a signal.
 
 import type { Config } from '../config.ts'
+import { readConfig } from '../config.ts'
 import type { Gateway } from '../main.ts'
 import { startGateway } from '../main.ts'
 import type { ShownOnce } from '../management/config-file/apply.ts'
+import { checkIgnoredVariables, trackReads } from './checks/settings.ts'
 import { duringMigration } from './data-upgrade.ts'
 import { harmlessLines } from './print.ts'
 import type { ListeningProcess } from './processes.ts'
@@ -50,8 +52,10 @@ export async function serve(config: Config, say: (line: string) => void): Promis
   process.on('unhandledRejection', fault => {
     process.stderr.write(`weir: unhandled rejection: ${fault instanceof Error ? fault.stack : String(fault)}\n`)
   })
+  const read = new Set<string>()
+  const trackedConfig = readConfig(trackReads(config.env, read))
   gateway = await duringMigration(config.dataFolder, () =>
-    startGateway(config, { onCreatedByFile: shown => sayCreated(shown, say) }),
+    startGateway(trackedConfig, { onCreatedByFile: shown => sayCreated(shown, say) }),
   )
   if (firstSignalMs !== undefined) {
     // The signal came during the start, so no call is running yet.
@@ -62,13 +66,12 @@ export async function serve(config: Config, say: (line: string) => void): Promis
   process.send?.({ url, metricsUrl } satisfies ListeningProcess)
   if (config.processNumber > 1) return
   await greet(gateway, say)
-  await warnOfIgnoredVariables(config)
+  warnOfIgnoredVariables(config, read)
 }
 
 /** A setting whose name is misspelt would have no effect, silently. */
-async function warnOfIgnoredVariables({ env }: Config): Promise<void> {
-  const { findIgnoredVariables } = await import('./checks/check.ts')
-  for (const { about, says, remedy } of await findIgnoredVariables(env)) {
+function warnOfIgnoredVariables({ env }: Config, read: ReadonlySet<string>): void {
+  for (const { about, says, remedy } of checkIgnoredVariables(env, read)) {
     process.stderr.write(`weir: warning: ${harmlessLines(`${about}: ${says} ${remedy}`)}\n`)
   }
 }

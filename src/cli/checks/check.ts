@@ -7,45 +7,28 @@ import { controlSocketOf } from '../../store/engine/folder.ts'
 import { jsonText } from '../print.ts'
 import { checkAddresses } from './addresses.ts'
 import { checkConfigFile } from './config-file.ts'
-import { checkFolder, secretVariables } from './data-folder.ts'
+import { checkFolder } from './data-folder.ts'
 import type { OutputOptions } from './findings.ts'
 import { findingFields, findingLines, hasProblem } from './findings.ts'
 import { checkMachine } from './machine.ts'
 import { checkProviders } from './providers.ts'
 import type { ProcessEnvironment } from './settings.ts'
-import { checkAliases, checkSettings, checkUnknownVariables } from './settings.ts'
+import { checkIgnoredVariables, checkSettings } from './settings.ts'
 import { checkRedisServer } from './shared.ts'
 
 /** A path that no gateway knows. Any reply to it proves that a gateway is running. */
 const UNKNOWN_PATH = '/nothing'
 
-/** Reads all that can name variables, so that the others are known to have no effect. */
-async function readVariables(env: ProcessEnvironment) {
+export async function runChecks(env: ProcessEnvironment): Promise<readonly CheckFinding[]> {
   const settings = checkSettings(env)
   const { config, known } = settings
   const providers = checkProviders(config, known)
-  for (const name of secretVariables) known.add(name)
   const configFile = await checkConfigFile(config, known)
-  return {
-    settings,
-    config,
-    providers,
-    configFile,
-    ignored: [...checkUnknownVariables(env, known), ...checkAliases(env, known)],
-  }
-}
-
-/** The variables that look like settings and have no effect. */
-export const findIgnoredVariables = async (env: ProcessEnvironment): Promise<readonly CheckFinding[]> =>
-  (await readVariables(env)).ignored
-
-export async function runChecks(env: ProcessEnvironment): Promise<readonly CheckFinding[]> {
-  const { settings, config, providers, configFile, ignored } = await readVariables(env)
   const isRunning = await isGatewayRunning(config.dataFolder)
   return [
     ...settings.findings,
     ...configFile,
-    ...ignored,
+    ...checkIgnoredVariables(env, known),
     ...providers.findings,
     ...(await checkAddresses(config, providers.catalogue)),
     ...(await checkFolder(config, providers.catalogue)),

@@ -19,9 +19,6 @@ import type { SecretRings } from './shared.ts'
 import { checkPostgres } from './shared.ts'
 import { checkStoredRules } from './stored-rules.ts'
 
-/** Environment variables that only the data folder reads, so that `weir check` does not call them unknown. */
-export const secretVariables: readonly string[] = Object.values(secretSources).map(({ variable }) => variable)
-
 const GROUP_AND_OTHERS = 0o077
 
 export async function checkFolder(config: Config, catalogue: Catalogue): Promise<readonly CheckFinding[]> {

@@ -4,6 +4,7 @@ import { nearestName } from '../../base/text/nearest-name.ts'
 import type { Config } from '../../config.ts'
 import { ConfigError, readConfig } from '../../config.ts'
 import type { CheckFinding } from '../../management/doctor/finding.ts'
+import { secretSources } from '../../store/secrets/secret-files.ts'
 import { note, problem } from './findings.ts'
 
 export type ProcessEnvironment = Readonly<Record<string, string | undefined>>
@@ -19,7 +20,7 @@ export interface SettingsCheckResult {
 const EXAMPLE = 'See .env.example.'
 
 /** Returns the environment, and adds the name of each variable that is read to `known`. */
-function trackReads(env: ProcessEnvironment, known: Set<string>): ProcessEnvironment {
+export function trackReads(env: ProcessEnvironment, known: Set<string>): ProcessEnvironment {
   return new Proxy(env, {
     get(target, name) {
       if (typeof name === 'string') known.add(name)
@@ -54,8 +55,13 @@ const COMMAND_VARIABLES: readonly string[] = ['WEIR_KEY', 'WEIR_TOKEN', 'WEIR_UR
 /** Shorter names are too similar to each other for a suggestion. */
 const LETTERS_MIN = 8
 
-/** Reports variables that are set but that nothing reads. */
-export function checkUnknownVariables(env: ProcessEnvironment, known: ReadonlySet<string>): readonly CheckFinding[] {
+/** Reports variables that look like settings, and that nothing reads. `read` are those that a start has read. */
+export function checkIgnoredVariables(env: ProcessEnvironment, read: ReadonlySet<string>): readonly CheckFinding[] {
+  const known = new Set([...read, ...Object.values(secretSources).map(({ variable }) => variable)])
+  return [...checkUnknownVariables(env, known), ...checkAliases(env, known)]
+}
+
+function checkUnknownVariables(env: ProcessEnvironment, known: ReadonlySet<string>): readonly CheckFinding[] {
   return Object.keys(env).flatMap(name => {
     if (known.has(name) || COMMAND_VARIABLES.includes(name) || !env[name]) return []
     const suggestion = name.length < LETTERS_MIN ? undefined : nearestName(name, similarNames(name, known))
@@ -74,7 +80,7 @@ const ALIASES: readonly (readonly [name: RegExp, ours: string])[] = [
 ]
 
 /** Reports variables that other programs read for what a setting of ours, which is not set, is for. */
-export function checkAliases(env: ProcessEnvironment, known: ReadonlySet<string>): readonly CheckFinding[] {
+function checkAliases(env: ProcessEnvironment, known: ReadonlySet<string>): readonly CheckFinding[] {
   return Object.keys(env).flatMap(name => {
     if (known.has(name) || !env[name]) return []
     const ours = ALIASES.filter(([pattern]) => pattern.test(name))
