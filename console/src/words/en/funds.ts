@@ -5,7 +5,7 @@ export const fundsWords = words('funds', {
   intro: 'The balance of this account, what it has spent, and all its transfers.',
   accounts: 'Accounts',
   chooseTitle: 'Choose an account',
-  chooseText: 'Funds belong to one account. Choose it at the top, or open it from the list of accounts.',
+  chooseText: 'Funds belong to one account. Choose one of yours at the top, or open any from the list of accounts.',
   balance: 'Balance',
   held: 'Held',
   heldNote: 'for active calls',

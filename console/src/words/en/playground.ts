@@ -7,7 +7,7 @@ export const playgroundWords = words('playground', {
   accounts: 'Accounts',
   chooseTitle: 'Choose an account',
   chooseText:
-    'Calls of the playground are paid by an account. Choose it at the top, or open it from the list of accounts.',
+    'Calls of the playground are paid by an account. Choose one of yours at the top, or open any from the list of accounts.',
   model: 'Model',
   modelHint: 'A model or a route, such as demo/echo.',
   system: 'System prompt',

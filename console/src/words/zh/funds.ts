@@ -6,7 +6,7 @@ export const funds: Chinese<typeof fundsWords> = {
   intro: '此账户的余额、花费以及每一笔转账。',
   accounts: '所有账户',
   chooseTitle: '请选择账户',
-  chooseText: '余额属于某一个账户。请在顶部选择账户，或从账户列表中打开。',
+  chooseText: '余额属于某一个账户。请在顶部选择您自己的账户，或从账户列表中打开任一账户。',
   balance: '余额',
   held: '预扣',
   heldNote: '用于进行中的调用',

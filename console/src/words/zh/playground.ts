@@ -6,7 +6,7 @@ export const playground: Chinese<typeof playgroundWords> = {
   intro: '同一提示，用最多五种协议发送。调用是真实的，由账户付费，使用有效期 15 分钟、预算很小的密钥。',
   accounts: '所有账户',
   chooseTitle: '请选择账户',
-  chooseText: '试用的调用由账户付费。请在顶部选择账户，或从账户列表中打开。',
+  chooseText: '试用的调用由账户付费。请在顶部选择您自己的账户，或从账户列表中打开任一账户。',
   model: '模型',
   modelHint: '模型或路由名，例如 demo/echo。',
   system: '系统提示',
