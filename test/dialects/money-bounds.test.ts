@@ -40,7 +40,6 @@ const part = (one: object): object => ({ contents: [{ role: 'user', parts: [one]
 const unboundedCalls: readonly (readonly [Dialect, string, object])[] = [
   ['openai-chat', 'an address', user([{ type: 'image_url', image_url: { url: 'https://x/y.png' } }])],
   ['openai-chat', 'a file', user([{ type: 'file', file: { file_id: 'file-1' } }])],
-  ['openai-chat', 'a part that is no list', user({ type: 'image_url', image_url: { url: 'https://x/y.png' } })],
   ['openai-chat', 'a part of an unknown type', user([{ type: 'x_new' }])],
   ['openai-chat', 'a search', { web_search_options: {} }],
   ['openai-chat', 'a plug-in', { plugins: [{ id: 'web' }] }],

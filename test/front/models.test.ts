@@ -69,7 +69,7 @@ describe('a model by its name', () => {
     },
   )
 
-  test.each(['/v1/models/', '/v1/models/demo', '/v1/models/ech', '/v1/models/demo%252Fecho', '/v1/models/__proto__'])(
+  test.each(['/v1/models/demo', '/v1/models/ech', '/v1/models/demo%252Fecho', '/v1/models/__proto__'])(
     'is not found at %s',
     async path => {
       expectChatError(await get(path), 404)

@@ -294,29 +294,19 @@ describe('an invalid backup or backup folder:', () => {
     expect(existsSync(join(base, 'target'))).toBeFalse()
   })
 
-  test('a backup in which a byte of a file was changed, or a file was removed, is not restored', async () => {
+  test('a backup in which a byte of a database was changed is not restored', async () => {
     const base = freshFolder()
-    const [good, bad] = [join(base, 'good'), join(base, 'bad')]
+    const copy = join(base, 'copy')
     await weirSays(join(base, 'data'), 'keys create --credit 3 --name riverside')
-    await weirSays(join(base, 'data'), `backup ${good}`)
-    const damage: Record<string, (path: string) => void> = {
-      'weir.db': path => {
-        const bytes = readFileSync(path)
-        bytes.write('lakesidee', bytes.indexOf('riverside'))
-        writeFileSync(path, bytes)
-      },
-      'jwt-secret': path => rmSync(path),
-    }
-    for (const [name, change] of Object.entries(damage)) {
-      rmSync(bad, { recursive: true, force: true })
-      cpSync(good, bad, { recursive: true })
-      change(join(bad, name))
-      const { code, stdout, stderr } = await weir(join(base, 'target'), `restore ${bad}`)
-      expect([code, stdout]).toEqual([1, expect.stringContaining(`the file ${name} is not as it was`)])
-      expect(stderr).toContain('The audit of this backup found contradictions')
-    }
+    await weirSays(join(base, 'data'), `backup ${copy}`)
+    const bytes = readFileSync(join(copy, 'weir.db'))
+    bytes.write('lakesidee', bytes.indexOf('riverside'))
+    writeFileSync(join(copy, 'weir.db'), bytes)
+    const { code, stdout, stderr } = await weir(join(base, 'target'), `restore ${copy}`)
+    expect([code, stdout]).toEqual([1, expect.stringContaining('the file weir.db is not as it was')])
+    expect(stderr).toContain('The audit of this backup found contradictions')
     expect(existsSync(join(base, 'target'))).toBeFalse()
-    expect((await weir(join(base, 'target'), `restore ${bad} --despite-findings`)).code).toBe(0)
+    expect((await weir(join(base, 'target'), `restore ${copy} --despite-findings`)).code).toBe(0)
   })
 
   test('a backup that fails leaves nothing behind, and prints the reason', async () => {

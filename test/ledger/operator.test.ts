@@ -161,7 +161,7 @@ const steps: readonly Step[] = [
   [
     'keys show {key}',
     0,
-    /^id +{keyId}\naccount +{account}\nname +mine\n[^]*state +active\n[^]*strict cap +true\n[^]*strict +false\n/,
+    /^id +{keyId}\naccount +{account}\naccount name +mine\nname +mine\n[^]*state +active\n[^]*strict cap +true\n[^]*strict +false\n/,
   ],
   ['keys set {key}', 1, /^weir: Nothing to change/],
   ['keys set key_zzzzzzzzzzz --strict-cap on', 1, /^weir: Unknown key/],

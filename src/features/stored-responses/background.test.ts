@@ -63,7 +63,7 @@ function processWith(change: Change) {
         createdMs: 1,
         attempts: [],
         protocol: protocols['openai-responses'],
-        timings: { writeTo() {} },
+        timings: { writeTo() {}, clear() {} },
         storage: { storedCall: new StoredCall([], undefined) },
         lifetime: { stop, releaseConnection() {} },
         permit: { caller: { accountId: 1, keyId: 2 }, quotas: [] },

@@ -17,7 +17,7 @@ import { isInstruction, markInstruction } from '../neutral/instructions.ts'
 import { invalid } from '../request/checks.ts'
 import { writeCallSignature } from './reasoning-state.ts'
 import type { ChatWriteContext } from './write-parts.ts'
-import { acceptsField, fetchedSource, lacksField, writeContent, writePart } from './write-parts.ts'
+import { acceptsField, fetchedSource, lacksField, noteLosses, writeContent, writePart } from './write-parts.ts'
 import type { ChatToolWriteContext } from './write-tools.ts'
 
 export function writeMessages(messages: readonly ConversationMessage[], writing: ChatToolWriteContext): object[] {
@@ -162,9 +162,7 @@ function writeResults(results: readonly ResultPart[], writing: ChatToolWriteCont
   const messages: object[] = []
   const shown: (TextPart | MediaPart)[] = []
   for (const { callId, name, parts, failed, cache } of results) {
-    if (parts.some(part => part.kind === 'text' && part.citations !== undefined)) {
-      writing.target.notes.losses.add('citations')
-    }
+    for (const part of parts) noteLosses(part, writing)
     const { texts, media } = splitResult(parts, source => fetchedSource(source, writing))
     const mark = cache ?? parts.findLast(part => part.cache !== undefined)?.cache
     const id = writing.ids.write(callId)

@@ -66,7 +66,7 @@ export function writePart(part: TextPart | MediaPart, writing: ChatWriteContext)
 }
 
 /** Only images have a detail, only files have a name, and only answers have citations. */
-function noteLosses(part: TextPart | MediaPart, { target: { notes } }: ChatWriteContext): void {
+export function noteLosses(part: TextPart | MediaPart, { target: { notes } }: ChatWriteContext): void {
   if (part.kind === 'text') {
     if (part.citations !== undefined) notes.losses.add('citations')
     return

@@ -135,10 +135,13 @@ async function copyAll(data: string, to: string, version: string): Promise<Backu
   return { folder, schema, bytes: statSync(join(folder, DATABASE)).size, audit }
 }
 
-/** The SHA-256 digests of the files of a backup, by their names. */
+/**
+ * The SHA-256 digests of the databases of a backup, by their names. Secrets have none: an operator may keep them elsewhere,
+ * and those that the data needs are known by their marks.
+ */
 async function digestsOf(folder: string): Promise<Readonly<Record<string, string>>> {
   const digests: Record<string, string> = {}
-  for (const name of [...DATABASES, ...SECRETS]) {
+  for (const name of DATABASES) {
     if (existsSync(join(folder, name))) digests[name] = await inThread('digest', join(folder, name))
   }
   return digests
@@ -242,7 +245,7 @@ function verifyOldDatabase(path: string): undefined {
   }
 }
 
-/** Findings for files that are missing or have other bytes than when the backup was made. */
+/** Findings for databases that are missing or have other bytes than when the backup was made. */
 async function changedFileFindings(folder: string, { files = {} }: BackupNote): Promise<readonly AuditFinding[]> {
   const present = await digestsOf(folder)
   return Object.keys(files)
