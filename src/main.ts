@@ -59,6 +59,7 @@ import { ActiveCalls } from './pipeline/lifetime/active-calls.ts'
 import { Disconnects } from './pipeline/lifetime/disconnects.ts'
 import { KeyRevocations } from './pipeline/lifetime/key-revocation.ts'
 import { defaultSilence } from './pipeline/reply/stream-reply.ts'
+import { refreshRules } from './pipeline/route/refresh-rules.ts'
 import { buildCheckpoint } from './pipeline/settle/checkpoints.ts'
 import { LargeAnswers } from './pipeline/settle/large-answers.ts'
 import { buildReservations } from './pipeline/settle/reservation.ts'
@@ -224,8 +225,8 @@ async function openGateway(parts: GatewayParts): Promise<Gateway> {
       limitProcesses: limitProcessesOf(config, store),
       limitDebts: await store.reader.vault.limitDebts(),
       async refreshModels(code) {
-        const changes = await Promise.all([localServers.refreshFor(code), listedModels.refreshFor(code)])
-        return changes.includes(true)
+        const refreshed = [localServers.refreshFor(code), listedModels.refreshFor(code)]
+        return (await Promise.all([...refreshed, refreshRules(store.engine.changes, code)])).includes(true)
       },
       activeCalls: underWay,
       gate,

@@ -151,6 +151,25 @@ describe.if(hasPostgres)('several gateways on PostgreSQL', () => {
   )
 
   test(
+    'a call for a new model name is served, although its gateway was not notified of the name',
+    async () => {
+      const key = await keyOf(a!)
+      await a!.insist('routes set', { name: 'stream', members: [MODEL] })
+      // Several, because each gateway also reads all changes once a second.
+      for (const name of ['brook', 'creek', 'delta']) {
+        // As the replica that this setting is meant for, the server runs no triggers, which would notify.
+        await pool.runScript(`
+          SET LOCAL session_replication_role = replica;
+          INSERT INTO model_route SELECT '${name}', policy, members, author, changed_ms, 1 FROM model_route
+            WHERE name = 'stream';
+          UPDATE revision SET number = number + 1 WHERE name = 'rules'`)
+        expect((await chat(b!, key, { model: name })).status).toBe(200)
+      }
+    },
+    MS_MAX,
+  )
+
+  test(
     'an idempotency key that is used on two gateways at once has one winner',
     async () => {
       const key = await keyOf(a!)
