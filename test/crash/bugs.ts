@@ -28,6 +28,8 @@ export interface Bug {
 
 const LEDGER = 'src/store/ledger/ledger-operations.ts'
 const SCHEMA = 'src/store/migrations/0002-ledger.sql'
+/** Makes transfers and records anew. */
+const CHEAPER_CHECKS = 'src/store/migrations/0027-cheaper-checks.sql'
 const THREAD = 'src/store/engine/writer-thread.ts'
 
 /** Streams with pauses between their pieces, which are under way for a while. */
@@ -243,8 +245,12 @@ export const bugs: readonly Bug[] = [
     name: 'no unique index',
     says: 'Nothing but a look beforehand keeps a transfer from being made twice, and that look is gone.',
     edits: [
-      { file: SCHEMA, find: 'CREATE UNIQUE INDEX transfer_once', replace: 'CREATE INDEX transfer_once' },
-      { file: SCHEMA, find: 'CREATE UNIQUE INDEX transfer_reference', replace: 'CREATE INDEX transfer_reference' },
+      { file: CHEAPER_CHECKS, find: 'CREATE UNIQUE INDEX transfer_once', replace: 'CREATE INDEX transfer_once' },
+      {
+        file: CHEAPER_CHECKS,
+        find: 'CREATE UNIQUE INDEX transfer_reference',
+        replace: 'CREATE INDEX transfer_reference',
+      },
       {
         file: 'src/store/ledger/posting-operations.ts',
         find: '?? (reference === null ? undefined : yield* findReference.get(kind, reference))',
