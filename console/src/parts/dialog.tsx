@@ -175,7 +175,7 @@ export function Panel({ title, onClose, children, actions }: PanelProps) {
       ref={ref}
       tabIndex={-1}
       aria-labelledby={titleId}
-      className="opens fixed inset-y-0 right-0 z-30 max-md:bottom-14 flex w-full flex-col overflow-hidden border-line border-l bg-surface shadow-[-12px_0_32px_rgb(0_0_0/0.10)] outline-none md:w-[min(720px,60vw)]"
+      className="opens fixed inset-y-0 right-0 z-30 max-md:bottom-14 flex w-full flex-col overflow-hidden border-line border-l bg-surface side-shadow outline-none md:w-[min(720px,60vw)]"
     >
       <div className="flex items-center justify-between gap-3 border-line border-b px-4 py-2.5">
         <h2 id={titleId} className="min-w-0 flex-1 truncate text-sm">
