@@ -1,12 +1,12 @@
 // One box that goes to a page, or finds an account, a key, a call by its id, and more.
 
-import { useQuery } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import { useEffect, useId, useRef, useState } from 'react'
-import { call } from '../api/client.ts'
+import { useRead } from '../api/reads.ts'
 import type { IconName } from '../parts/icons.tsx'
 import { Icon } from '../parts/icons.tsx'
 import { shellWords } from '../words/en/shell.ts'
+import { shellPartsWords } from '../words/en/shell-parts.ts'
 import { useWords } from '../words/words.ts'
 import { usePages } from './use-pages.ts'
 
@@ -34,18 +34,26 @@ const places: Readonly<Record<string, { readonly icon: IconName; to(id: string):
 }
 
 function useHits(text: string): readonly Hit[] {
-  const t = useWords(shellWords)
+  const t = useWords(shellPartsWords)
+  const shell = useWords(shellWords)
   const wanted = text.trim().toLowerCase()
   const pages = usePages().flatMap(group => group.pages)
   const pageHits = pages
-    .filter(page => t(page.word).toLowerCase().includes(wanted))
-    .map((page): Hit => ({ id: page.to, label: t(page.word), detail: t('palettePages'), icon: page.icon, to: page.to }))
-  const { data } = useQuery({
-    queryKey: ['GET /api/web/search', text.trim()],
-    queryFn: ({ signal }) => call('GET /api/web/search', { query: { text: text.trim() }, signal }),
-    enabled: text.trim().length >= 2,
-    placeholderData: old => old,
-  })
+    .filter(page => shell(page.word).toLowerCase().includes(wanted))
+    .map(
+      (page): Hit => ({
+        id: page.to,
+        label: shell(page.word),
+        detail: t('palettePages'),
+        icon: page.icon,
+        to: page.to,
+      }),
+    )
+  const { data } = useRead(
+    'GET /api/web/search',
+    { query: { text: text.trim() } },
+    { enabled: text.trim().length >= 2, keepsPrevious: true },
+  )
   // Of a channel, the detail is its state.
   const detailOf = ({ kind, detail, id }: { kind: string; detail: string | null; id: string }): string =>
     (kind === 'channel' ? t.find(`channel_${detail}`) : undefined) ?? detail ?? id
@@ -68,7 +76,8 @@ function useHits(text: string): readonly Hit[] {
 }
 
 export function Palette({ onClose }: { readonly onClose: () => void }) {
-  const t = useWords(shellWords)
+  const t = useWords(shellPartsWords)
+  const shell = useWords(shellWords)
   const dialog = useRef<HTMLDialogElement>(null)
   const [text, setText] = useState('')
   const [sent, setSent] = useState('')
@@ -130,7 +139,7 @@ export function Palette({ onClose }: { readonly onClose: () => void }) {
           spellCheck={false}
           maxLength={200}
           className="h-11 w-full bg-transparent outline-none"
-          placeholder={t('search')}
+          placeholder={shell('search')}
           value={text}
           onChange={event => {
             setText(event.target.value)

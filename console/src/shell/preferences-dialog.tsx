@@ -9,6 +9,7 @@ import { zoneNames } from '../parts/zoned-time.ts'
 import type { Preferences } from '../preferences.ts'
 import { setPreferences, usePreferences } from '../preferences.ts'
 import { shellWords } from '../words/en/shell.ts'
+import { shellPartsWords } from '../words/en/shell-parts.ts'
 import { listed } from '../words/joined.ts'
 import { loadLanguage, useWords } from '../words/words.ts'
 
@@ -48,7 +49,8 @@ function choose(changed: Partial<Omit<Preferences, 'shortcuts'>>): void {
 const ownZone = Intl.DateTimeFormat().resolvedOptions().timeZone
 
 export function PreferencesFields() {
-  const t = useWords(shellWords)
+  const t = useWords(shellPartsWords)
+  const shell = useWords(shellWords)
   const { language, theme, density, zone, shortcuts } = usePreferences()
   const id = useId()
   const chooseLanguage = async (next: Preferences['language']): Promise<void> => {
@@ -58,7 +60,7 @@ export function PreferencesFields() {
   return (
     <div className="flex flex-col gap-4">
       <Choice
-        label={t('language')}
+        label={shell('language')}
         value={language}
         onChange={value => void chooseLanguage(value as Preferences['language'])}
       >
@@ -69,7 +71,7 @@ export function PreferencesFields() {
           {'简体中文'}
         </option>
       </Choice>
-      <Choice label={t('theme')} value={theme} onChange={value => choose({ theme: value as Preferences['theme'] })}>
+      <Choice label={shell('theme')} value={theme} onChange={value => choose({ theme: value as Preferences['theme'] })}>
         <option value="system">{t('theme_system')}</option>
         <option value="light">{t('theme_light')}</option>
         <option value="dark">{t('theme_dark')}</option>

@@ -2,11 +2,13 @@
 
 import { Dialog } from '../parts/dialog.tsx'
 import { shellWords } from '../words/en/shell.ts'
+import { shellPartsWords } from '../words/en/shell-parts.ts'
 import { useWords } from '../words/words.ts'
 import { navigation } from './navigation.ts'
 
 export function ShortcutsHelp({ onClose }: { readonly onClose: () => void }) {
-  const t = useWords(shellWords)
+  const t = useWords(shellPartsWords)
+  const shell = useWords(shellWords)
   const rows: readonly (readonly [keys: string, text: string])[] = [
     ['⌘K / Ctrl K', t('keyPalette')],
     ['/', t('keyFilter')],
@@ -18,10 +20,10 @@ export function ShortcutsHelp({ onClose }: { readonly onClose: () => void }) {
     ...navigation
       .flatMap(group => group.pages)
       .filter(page => page.letter !== undefined)
-      .map(page => [`g ${page.letter}`, t('keyGo', { page: t(page.word) })] as const),
+      .map(page => [`g ${page.letter}`, t('keyGo', { page: shell(page.word) })] as const),
   ]
   return (
-    <Dialog title={t('shortcutsHelp')} onClose={onClose}>
+    <Dialog title={shell('shortcutsHelp')} onClose={onClose}>
       <dl className="grid grid-cols-[max-content_1fr] gap-x-6 gap-y-1.5">
         {rows.map(([keys, text]) => (
           <div key={keys} className="contents">

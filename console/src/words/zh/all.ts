@@ -43,6 +43,7 @@ import { routes } from './routes.ts'
 import { secretOnce } from './secret-once.ts'
 import { settings } from './settings.ts'
 import { shell } from './shell.ts'
+import { shellParts } from './shell-parts.ts'
 import { signIn } from './sign-in.ts'
 import { statement } from './statement.ts'
 import { states } from './states.ts'
@@ -102,6 +103,7 @@ export const chineseTables = {
   secretOnce,
   settings,
   shell,
+  shellParts,
   signIn,
   statement,
   states,
