@@ -1,34 +1,16 @@
 // Reads and writes of pages: useRead for one answer, useList for a list page by page, useWrite for a change.
 
 import type { UseInfiniteQueryResult, UseMutationResult, UseQueryResult } from '@tanstack/react-query'
-import { keepPreviousData, QueryClient, useInfiniteQuery, useMutation, useQuery } from '@tanstack/react-query'
+import { keepPreviousData, useInfiniteQuery, useMutation, useQuery } from '@tanstack/react-query'
 import { useMemo, useRef } from 'react'
 import type { AnswerOf, OperationName, Request } from './client.ts'
 import { call } from './client.ts'
-import { ApiError, isApiError, isRefused } from './errors.ts'
-import { onForget, onReturn } from './session.ts'
+import type { ApiError } from './errors.ts'
+import { isApiError, isRefused } from './errors.ts'
+import { queries } from './queries.ts'
 
-/** Only faults that may pass are tried again; a busy gateway says when. */
-const isTemporary = (error: unknown): boolean =>
-  error instanceof ApiError && (error.status === 429 || error.status === 502 || error.status === 503)
-
-export const queries = new QueryClient({
-  defaultOptions: {
-    queries: {
-      staleTime: 10_000,
-      gcTime: 5 * 60_000,
-      retry: (count, error) => count < 2 && isTemporary(error),
-      retryDelay: (count, error) =>
-        Math.min(10_000, ((error as ApiError).details?.retryAfterSeconds ?? 2 ** count) * 1_000),
-      refetchOnWindowFocus: true,
-      networkMode: 'always',
-      throwOnError: false,
-    },
-    mutations: { networkMode: 'always' },
-  },
-})
-onForget(() => queries.clear())
-onReturn(() => void queries.refetchQueries({ type: 'active' }))
+/** For reads of other places than the management interface. Whoever takes it from here shares the file of all reads. */
+export { useQuery }
 
 type GetName = Extract<OperationName, `GET ${string}`>
 type ListName = {

@@ -1,8 +1,7 @@
 // The loss map: what each pair of dialects loses, from the tests of Weir itself, and what the viewer's callers lost lately.
 
-import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
-import { useRead } from '../api/reads.ts'
+import { useQuery, useRead } from '../api/reads.ts'
 import { dialectName as nameOf } from '../parts/dialects.ts'
 import { RangeFilter } from '../parts/filters.tsx'
 import { wholeNumber } from '../parts/format.ts'

@@ -1,8 +1,8 @@
 // Models and prices for everybody, without signing in.
 
-import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { errorOf, offline } from '../api/errors.ts'
+import { useQuery } from '../api/reads.ts'
 import type { PublicModels, PublicPrice, PublicPricing } from '../api/types.ts'
 import { FilterBar, SelectFilter, TextFilter } from '../parts/filters.tsx'
 import { shortNumber } from '../parts/format.ts'

@@ -1,9 +1,9 @@
 // What the gateway runs with, and whether it is well.
 
-import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import type { AnswerOf } from '../api/client.ts'
-import { queries, readAgain, useRead } from '../api/reads.ts'
+import { queries } from '../api/queries.ts'
+import { readAgain, useQuery, useRead } from '../api/reads.ts'
 import { useSession } from '../api/session.ts'
 import type { Gateway } from '../api/types.ts'
 import { Code } from '../parts/copy.tsx'

@@ -1,8 +1,8 @@
 // The frame of pages for people who are not signed in.
 
-import { useIsFetching } from '@tanstack/react-query'
 import type { ReactNode } from 'react'
 import { useEffect } from 'react'
+import { useIsWaiting } from '../api/queries.ts'
 import { useSession } from '../api/session.ts'
 import { setPreferences, usePreferences } from '../preferences.ts'
 import { isolated } from '../words/isolated.ts'
@@ -20,7 +20,7 @@ export function OpenPage({
 }) {
   const { site } = useSession()
   const { language } = usePreferences()
-  const waiting = useIsFetching({ predicate: query => query.state.status === 'pending' })
+  const isWaiting = useIsWaiting()
   const name = site?.name ?? 'Weir'
   useEffect(() => {
     document.title = `${title} · ${isolated(name)}`
@@ -49,7 +49,7 @@ export function OpenPage({
         </button>
       </header>
       <main
-        data-ready={waiting === 0 ? 'true' : undefined}
+        data-ready={isWaiting ? undefined : 'true'}
         className={`mx-auto px-4 pt-[8vh] pb-12 ${wide ? 'max-w-5xl' : 'max-w-sm'}`}
       >
         <h1 className="mb-4 text-lg">{title}</h1>

@@ -1,10 +1,10 @@
 // The frame around all pages of people who are signed in: navigation, account, search, profile, and what the whole console says.
 
-import { useIsFetching } from '@tanstack/react-query'
 import { CatchBoundary, Link, Outlet, useLocation, useRouterState } from '@tanstack/react-router'
 import type { ReactNode } from 'react'
 import { lazy, Suspense, useEffect, useRef, useState } from 'react'
 import { offline } from '../api/errors.ts'
+import { useIsWaiting } from '../api/queries.ts'
 import { useRead } from '../api/reads.ts'
 import { isStaff } from '../api/rights.ts'
 import { noteFault, signOut, useMe, useSession } from '../api/session.ts'
@@ -47,7 +47,7 @@ export function Shell() {
   const [isPreferencesOpen, setPreferencesOpen] = useState(false)
   const main = useRef<HTMLElement>(null)
   const isMoving = useRouterState({ select: ({ status }) => status === 'pending' })
-  const waiting = useIsFetching({ predicate: query => query.state.status === 'pending' })
+  const isWaiting = useIsWaiting()
   const { pathname } = useLocation()
   // The page that is shown: the address changes before it.
   const shownPath = useRouterState({ select: ({ matches }) => matches.at(-1)?.pathname ?? '/' })
@@ -84,7 +84,7 @@ export function Shell() {
           ref={main}
           id="content"
           tabIndex={-1}
-          data-ready={!isMoving && waiting === 0 ? 'true' : undefined}
+          data-ready={!isMoving && !isWaiting ? 'true' : undefined}
           className="min-w-0 flex-1 px-4 pt-4 pb-24 outline-none md:px-6 md:pb-12"
         >
           {maySee ? <Outlet /> : <PageForbidden key={shownPath} />}
