@@ -32,7 +32,7 @@ import { keyWords } from '../words/en/key.ts'
 import { keysWords } from '../words/en/keys.ts'
 import { useWords } from '../words/words.ts'
 import { KeyModels, KeyNow } from './key-now.tsx'
-import { KeyState } from './keys.tsx'
+import { KeyState } from './key-state.tsx'
 
 // Not needed to look at a key.
 const RotateKeyDialog = lazy(async () => ({ default: (await import('./rotate-key.tsx')).RotateKeyDialog }))

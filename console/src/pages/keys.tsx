@@ -14,23 +14,16 @@ import { definedOnly, useSearchState } from '../parts/search.ts'
 import { Empty, useErrorText } from '../parts/states.tsx'
 import type { Column } from '../parts/table.tsx'
 import { DataTable } from '../parts/table.tsx'
-import type { Tone } from '../parts/values.tsx'
-import { Money, None, State, Time } from '../parts/values.tsx'
+import { Money, None, Time } from '../parts/values.tsx'
 import { useAccount } from '../shell/account.ts'
 import { keysWords } from '../words/en/keys.ts'
 import { useWords } from '../words/words.ts'
+import { KeyState } from './key-state.tsx'
 import { KeysBulkBar } from './keys-bulk.tsx'
 
 // Forms are not needed for the list.
 const FindKeyDialog = lazy(async () => ({ default: (await import('./find-key.tsx')).FindKeyDialog }))
 const NewKeyDialog = lazy(async () => ({ default: (await import('./new-key.tsx')).NewKeyDialog }))
-
-const tones: Readonly<Record<Key['state'], Tone>> = { active: 'ok', disabled: 'muted', expired: 'warn', revoked: 'bad' }
-
-export function KeyState({ state }: Pick<Key, 'state'>) {
-  const t = useWords(keysWords)
-  return <State tone={tones[state]}>{t(`state_${state}`)}</State>
-}
 
 const FILTERS = ['name', 'state', 'tier', 'suffix'] as const
 

@@ -1,8 +1,8 @@
 // A table of a few rows that belong to a page: no sorting, no paging, no choice of columns. On a phone each row is two lines.
 
 import { Fragment } from 'react'
+import { useIsNarrow } from './narrow.ts'
 import type { Column } from './table.tsx'
-import { useIsNarrow } from './table.tsx'
 
 interface SmallTableProps<Row> {
   readonly label: string

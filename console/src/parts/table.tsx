@@ -4,12 +4,13 @@
 import type { LinkProps } from '@tanstack/react-router'
 import { Link, useNavigate } from '@tanstack/react-router'
 import type { ReactNode } from 'react'
-import { Fragment, useEffect, useId, useRef, useState, useSyncExternalStore } from 'react'
+import { Fragment, useEffect, useId, useRef, useState } from 'react'
 import type { List } from '../api/reads.ts'
 import { usePreferences } from '../preferences.ts'
 import { tableWords } from '../words/en/table.ts'
 import { useWords } from '../words/words.ts'
 import { Icon } from './icons.tsx'
+import { useIsNarrow } from './narrow.ts'
 import { useRowWindow } from './row-window.ts'
 import { useSearchState } from './search.ts'
 import { Failure, Loading } from './states.tsx'
@@ -51,13 +52,6 @@ interface TableProps<Row> {
   readonly onSelect?: (selected: ReadonlySet<string>) => void
   readonly current?: string | undefined
 }
-
-const narrow = matchMedia('(max-width: 767px)')
-const onNarrow = (listener: () => void): (() => void) => {
-  narrow.addEventListener('change', listener)
-  return () => narrow.removeEventListener('change', listener)
-}
-export const useIsNarrow = (): boolean => useSyncExternalStore(onNarrow, () => narrow.matches)
 
 function useColumns<Row>(name: string, columns: readonly Column<Row>[]) {
   const key = `weir-columns-${name}`
