@@ -9,6 +9,7 @@ import type { List } from '../api/reads.ts'
 import { usePreferences } from '../preferences.ts'
 import { tableWords } from '../words/en/table.ts'
 import { useWords } from '../words/words.ts'
+import { useWidths, WidthHandle, widthStyle } from './column-width.tsx'
 import { Icon } from './icons.tsx'
 import { useIsNarrow } from './narrow.ts'
 import { useRowWindow } from './row-window.ts'
@@ -107,6 +108,7 @@ function WideTable<Row>({
   const { density } = usePreferences()
   const body = useRef<HTMLTableSectionElement>(null)
   const { shown, hidden, toggle } = useColumns(name, columns)
+  const widths = useWidths(name)
   const { rows } = list
   const rowPx = density === 'dense' ? 33 : 41
   const { from, to } = useRowWindow(body, rows.length, rowPx)
@@ -118,14 +120,23 @@ function WideTable<Row>({
         <thead>
           <tr className="h-8 border-line border-b text-left text-muted text-xs" aria-rowindex={1}>
             {onSelect !== undefined && (
-              <th scope="col" className="w-8">
+              <th scope="col" className="w-8 min-w-8">
                 <SelectAllBox ids={rows.map(rowKey)} selected={selected} onSelect={onSelect} />
               </th>
             )}
             {shown.map(column => (
-              <Head key={column.id} column={column} />
+              <Head
+                key={column.id}
+                column={column}
+                width={widths.of(column.id)}
+                setWidth={px => widths.set(column.id, px)}
+              />
             ))}
-            <th scope="col" className="w-8 text-right">
+            {/* If all others have a width, this column takes the rest of the line. */}
+            <th
+              scope="col"
+              className={`text-right ${shown.every(({ id }) => widths.of(id) !== undefined) ? '' : 'w-8 min-w-8'}`}
+            >
               <ColumnMenu columns={columns} hidden={hidden} toggle={toggle} />
             </th>
           </tr>
@@ -159,14 +170,15 @@ function WideTable<Row>({
                 )}
                 {shown.map((column, place) => {
                   const cell = column.cell(row)
+                  const isAutomatic = widths.of(column.id) === undefined
                   return (
                     <td
                       key={column.id}
-                      className={`max-w-72 pr-4 ${column.align === 'right' ? 'text-right tabular-nums' : ''}`}
+                      className={`pr-4 ${isAutomatic ? 'max-w-72' : 'max-w-0'} ${column.align === 'right' ? 'text-right tabular-nums' : ''}`}
                     >
                       <div
                         className="truncate"
-                        style={column.maxWidth === undefined ? undefined : { maxWidth: column.maxWidth }}
+                        style={isAutomatic && column.maxWidth !== undefined ? { maxWidth: column.maxWidth } : undefined}
                         title={typeof cell === 'string' ? cell : undefined}
                       >
                         {place === 0 && link !== undefined ? (
@@ -250,31 +262,42 @@ const Spacer = ({ height, span }: { readonly height: number; readonly span: numb
   </tr>
 )
 
-function Head<Row>({ column }: { readonly column: Column<Row> }) {
+interface HeadProps<Row> {
+  readonly column: Column<Row>
+  readonly width: number | undefined
+  readonly setWidth: (px: number | undefined) => void
+}
+
+function Head<Row>({ column: { title, sort, align }, width, setWidth }: HeadProps<Row>) {
   const [search, change] = useSearchState()
-  const className = `sticky top-0 z-10 bg-bg pr-4 font-medium whitespace-nowrap ${column.align === 'right' ? 'text-right' : ''}`
-  if (column.sort === undefined) {
-    return (
-      <th scope="col" className={className}>
-        {column.title}
-      </th>
-    )
-  }
-  const isUp = search.sort === column.sort
-  const isDown = search.sort === `-${column.sort}`
-  const next = isDown ? column.sort : isUp ? undefined : `-${column.sort}`
+  const isUp = sort !== undefined && search.sort === sort
+  const isDown = sort !== undefined && search.sort === `-${sort}`
+  const next = isDown ? sort : isUp ? undefined : `-${sort}`
   return (
-    <th scope="col" className={className} aria-sort={isUp ? 'ascending' : isDown ? 'descending' : 'none'}>
-      <button
-        type="button"
-        className="inline-flex h-8 items-center gap-1 font-medium hover:text-text"
-        onClick={() => change({ sort: next })}
-      >
-        {column.title}
-        <span aria-hidden="true" className={isUp || isDown ? 'text-accent' : 'opacity-40'}>
-          {isUp ? '↑' : '↓'}
-        </span>
-      </button>
+    <th
+      scope="col"
+      // Only the title: the handle has a name of its own.
+      aria-label={title}
+      aria-sort={sort === undefined ? undefined : isUp ? 'ascending' : isDown ? 'descending' : 'none'}
+      className={`sticky top-0 z-10 bg-bg pr-4 font-medium whitespace-nowrap ${align === 'right' ? 'text-right' : ''}`}
+      style={widthStyle(width)}
+      title={width === undefined ? undefined : title}
+    >
+      {sort === undefined ? (
+        <div className="truncate">{title}</div>
+      ) : (
+        <button
+          type="button"
+          className="inline-flex h-8 max-w-full items-center gap-1 font-medium hover:text-text"
+          onClick={() => change({ sort: next })}
+        >
+          <span className="truncate">{title}</span>
+          <span aria-hidden="true" className={isUp || isDown ? 'text-accent' : 'opacity-40'}>
+            {isUp ? '↑' : '↓'}
+          </span>
+        </button>
+      )}
+      <WidthHandle title={title} set={setWidth} />
     </th>
   )
 }

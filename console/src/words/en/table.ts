@@ -3,6 +3,8 @@ import { words } from '../words.ts'
 export const tableWords = words('table', {
   nothingMatches: 'Nothing matches these filters.',
   columns: 'Columns',
+  width: 'Width of {column}',
+  widthHint: 'Drag or use the arrow keys. Double-click or Enter: automatic.',
   more: 'Show more',
   endedEarly: 'The search read very many rows and stopped. Show more to go on.',
   select: 'Select {name}',
