@@ -7,18 +7,26 @@ export * from './money.ts'
 
 const locale = (): string => (currentLanguage() === 'zh' ? 'zh-CN' : 'en-US')
 
-export const decimal = (value: number): string => value.toLocaleString(locale())
+/** A way to write numbers. What a browser needs for it is made once for a language: `toLocaleString` makes it each time. */
+function numberWriter(options?: Intl.NumberFormatOptions): (value: number) => string {
+  const formats = new Map<string, Intl.NumberFormat>()
+  return value => {
+    let format = formats.get(locale())
+    if (format === undefined) formats.set(locale(), (format = new Intl.NumberFormat(locale(), options)))
+    return format.format(value)
+  }
+}
 
-export const wholeNumber = (value: number): string => Math.round(value).toLocaleString(locale())
+export const decimal = numberWriter()
+
+export const wholeNumber = (value: number): string => decimal(Math.round(value))
 
 /** For tiles and axes: 12.3K, 1.2万. */
-export const shortNumber = (value: number): string =>
-  value.toLocaleString(locale(), { notation: 'compact', maximumFractionDigits: 1 })
+export const shortNumber = numberWriter({ notation: 'compact', maximumFractionDigits: 1 })
 
-export const percent = (part: number, whole: number): string =>
-  whole === 0
-    ? '\u2013'
-    : (part / whole).toLocaleString(locale(), { style: 'percent', minimumFractionDigits: 1, maximumFractionDigits: 1 })
+const share = numberWriter({ style: 'percent', minimumFractionDigits: 1, maximumFractionDigits: 1 })
+
+export const percent = (part: number, whole: number): string => (whole === 0 ? '\u2013' : share(part / whole))
 
 /** `47 ms`, `1.32 s`, `2 min 5 s`, `3 h 20 min`, `5 d 2 h`. Units are written in all languages in this way. */
 export function duration(ms: number | null): string {
@@ -51,10 +59,19 @@ export const zoneName = (): string | undefined => {
   return zone === 'local' ? undefined : zone
 }
 
-const formats = new Map<string, Intl.DateTimeFormat>()
+const DAY = { year: 'numeric', month: '2-digit', day: '2-digit' } as const
+const CLOCK = { hour: '2-digit', minute: '2-digit', second: '2-digit' } as const
+const DAY_AND_CLOCK = { ...DAY, ...CLOCK } as const
+const ZONE = { timeZoneName: 'shortOffset' } as const
+type Options = typeof DAY | typeof CLOCK | typeof ZONE
 
-function formatter(options: Intl.DateTimeFormatOptions, zone: string | undefined): Intl.DateTimeFormat {
-  const key = `${locale()} ${zone ?? ''} ${JSON.stringify(options)}`
+/** By the options, and then by the language and the zone. */
+const allFormats = new Map<Options, Map<string, Intl.DateTimeFormat>>()
+
+function formatter(options: Options, zone: string | undefined): Intl.DateTimeFormat {
+  let formats = allFormats.get(options)
+  if (formats === undefined) allFormats.set(options, (formats = new Map()))
+  const key = `${locale()} ${zone ?? ''}`
   let format = formats.get(key)
   if (format === undefined) {
     format = new Intl.DateTimeFormat(locale(), {
@@ -68,19 +85,12 @@ function formatter(options: Intl.DateTimeFormatOptions, zone: string | undefined
 }
 
 type DateInput = string | number | Date
-const partsOf = (
-  at: DateInput,
-  options: Intl.DateTimeFormatOptions,
-  zone = zoneName(),
-): Readonly<Record<string, string>> =>
+const partsOf = (at: DateInput, options: Options, zone = zoneName()): Readonly<Record<string, string>> =>
   Object.fromEntries(
     formatter(options, zone)
       .formatToParts(new Date(at))
       .map(({ type, value }) => [type, value]),
   )
-
-const DAY = { year: 'numeric', month: '2-digit', day: '2-digit' } as const
-const CLOCK = { hour: '2-digit', minute: '2-digit', second: '2-digit' } as const
 
 /** `2026-11-17`. `zone`: if it is not that of the viewer. */
 export function day(at: DateInput, zone?: string): string {
@@ -93,8 +103,8 @@ export function time(
   at: DateInput,
   { seconds = true, zone }: { seconds?: boolean; zone?: string | undefined } = {},
 ): string {
-  const { hour, minute, second } = partsOf(at, CLOCK, zone)
-  return `${day(at, zone)} ${hour}:${minute}${seconds ? `:${second}` : ''}`
+  const { year, month, day: date, hour, minute, second } = partsOf(at, DAY_AND_CLOCK, zone)
+  return `${year}-${month}-${date} ${hour}:${minute}${seconds ? `:${second}` : ''}`
 }
 
 export function clock(at: DateInput, { seconds = true } = {}): string {
@@ -104,7 +114,7 @@ export function clock(at: DateInput, { seconds = true } = {}): string {
 
 /** `UTC+8`: the zone of the shown times, for the heads of tables and charts. */
 export function zoneLabel(at: DateInput = Date.now(), zone?: string): string {
-  const name = partsOf(at, { timeZoneName: 'shortOffset' }, zone).timeZoneName ?? 'UTC'
+  const name = partsOf(at, ZONE, zone).timeZoneName ?? 'UTC'
   return name.replace('GMT', 'UTC')
 }
 
