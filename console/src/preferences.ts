@@ -2,6 +2,7 @@
 // the person, so that another browser begins with it. Where nothing was chosen, what the site has set holds.
 
 import { useSyncExternalStore } from 'react'
+import { readStored } from './parts/stored.ts'
 
 export const languages = ['en', 'zh'] as const
 export type Language = (typeof languages)[number]
@@ -33,16 +34,13 @@ const standard = (): Preferences => ({
   shortcuts: true,
 })
 
-function stored(): Partial<Preferences> {
-  try {
-    return JSON.parse(localStorage.getItem(STORED) ?? '{}') as Partial<Preferences>
-  } catch {
-    return {}
-  }
-}
-
 /** Only what was chosen is stored: the site may set the rest, today or later. */
-let chosen: Partial<Preferences> = stored()
+let chosen: Partial<Preferences> = storedChoices()
+
+function storedChoices(): Partial<Preferences> {
+  const stored = readStored(STORED)
+  return typeof stored === 'object' && !Array.isArray(stored) ? (stored as Partial<Preferences>) : {}
+}
 let ofSite: Partial<Preferences> = {}
 let current: Preferences = { ...standard(), ...chosen }
 const listeners = new Set<() => void>()

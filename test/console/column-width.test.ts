@@ -135,3 +135,19 @@ test('a phone has no columns, and keeps the widths for a wide screen', async () 
     widths: [1280, 390],
   })
 })
+
+test.each(['{', 'null', '7', '[["model"],7,["key","wide"]]'])(
+  'a page is shown although the browser has stored %s',
+  async text => {
+    await visitor.visit(RECORDS, {
+      axe: false,
+      async act(page) {
+        await page.evaluate(`for (const name of ['weir-widths-records', 'weir-columns-records', 'weir-preferences'])
+        localStorage.setItem(name, ${JSON.stringify(text)})`)
+        await page.reload()
+        await untilReady(page)
+        expect(await headOf(page, 'Model').count()).toBe(1)
+      },
+    })
+  },
+)

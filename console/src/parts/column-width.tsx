@@ -4,6 +4,7 @@ import type { KeyboardEvent, PointerEvent } from 'react'
 import { useEffect, useRef, useState } from 'react'
 import { tableWords } from '../words/en/table.ts'
 import { useWords } from '../words/words.ts'
+import { readStoredList } from './stored.ts'
 
 const MIN_PX = 48
 const MAX_PX = 1_200
@@ -18,12 +19,13 @@ interface Widths {
   set(column: string, px: number | undefined): void
 }
 
+const isWidth = (value: unknown): value is readonly [column: string, px: number] =>
+  Array.isArray(value) && typeof value[0] === 'string' && typeof value[1] === 'number'
+
 /** Remembered in this browser, for the table with this name. */
 export function useWidths(table: string): Widths {
   const key = `weir-widths-${table}`
-  const [widths, setWidths] = useState<ReadonlyMap<string, number>>(
-    () => new Map(JSON.parse(localStorage.getItem(key) ?? '[]') as [string, number][]),
-  )
+  const [widths, setWidths] = useState<ReadonlyMap<string, number>>(() => new Map(readStoredList(key, isWidth)))
   return {
     of: column => widths.get(column),
     set(column, px) {

@@ -15,6 +15,7 @@ import { useIsNarrow } from './narrow.ts'
 import { useRowWindow } from './row-window.ts'
 import { useSearchState } from './search.ts'
 import { Failure, Loading } from './states.tsx'
+import { readStoredList } from './stored.ts'
 
 export interface Column<Row> {
   readonly id: string
@@ -57,9 +58,8 @@ interface TableProps<Row> {
 function useColumns<Row>(name: string, columns: readonly Column<Row>[]) {
   const key = `weir-columns-${name}`
   const [hidden, setHidden] = useState<ReadonlySet<string>>(() => {
-    const stored = localStorage.getItem(key)
     const standard = columns.filter(column => column.isOptional).map(column => column.id)
-    return new Set(stored === null ? standard : (JSON.parse(stored) as string[]))
+    return new Set(readStoredList(key, value => typeof value === 'string') ?? standard)
   })
   const toggle = (id: string): void => {
     const next = new Set(hidden)
