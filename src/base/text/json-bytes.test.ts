@@ -134,6 +134,17 @@ describe('scanObject', () => {
     expect(valueOf(text, 'b')).toBe('[{"c":"]"}]')
   })
 
+  test('finds the end of a long text, however close its escaped quotes and backslashes are', () => {
+    const piece = fc.constantFrom('"', '\\', '\\"', '\n', 'a'.repeat(15), 'b'.repeat(60), 'c'.repeat(5_000))
+    const run = fc.tuple(piece, fc.nat(400)).map(([text, count]) => text.repeat(text.length > 1_000 ? 1 : count))
+    fc.assert(
+      fc.property(fc.array(run, { maxLength: 12 }), runs => {
+        const written = JSON.stringify(runs.join(''))
+        expect(valueOf(`{"a":${written},"b":1}`, 'a')).toBe(written)
+      }),
+    )
+  })
+
   test('counts the object itself as a level of depth', () => {
     const nested = (levels: number): string => `{"a":${'['.repeat(levels)}${']'.repeat(levels)}}`
     expect(typeof scan(nested(255))).toBe('object')
