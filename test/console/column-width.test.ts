@@ -119,6 +119,23 @@ test.each(['en', 'zh'] as const)(
   },
 )
 
+test('the column menu has buttons that make a column wider and narrower, for those who cannot drag', async () => {
+  await visitor.visit(RECORDS, {
+    as: 'admin',
+    async act(page) {
+      await page.evaluate(`localStorage.removeItem('weir-widths-records')`)
+      await page.reload()
+      await untilReady(page)
+      const before = await widthOf(page, 'Model')
+      await page.getByRole('button', { name: 'Columns' }).click()
+      for (const name of ['Wider: Model', 'Wider: Model', 'Narrower: Model'])
+        await page.getByRole('button', { name }).click()
+      expect(await widthOf(page, 'Model')).toBe(before + 48)
+      expect(await storedWidths(page)).toContain('model')
+    },
+  })
+})
+
 test('a phone has no columns, and keeps the widths for a wide screen', async () => {
   await visitor.visit(RECORDS, {
     as: 'admin',

@@ -10,6 +10,8 @@ const MIN_PX = 48
 const MAX_PX = 1_200
 /** For each press of an arrow key. */
 const STEP_PX = 16
+/** For each click on a button. */
+const CLICK_PX = 48
 
 const limited = (px: number): number => Math.round(Math.min(MAX_PX, Math.max(MIN_PX, px)))
 
@@ -109,6 +111,37 @@ export function WidthHandle({ title, set }: WidthHandleProps) {
       onKeyDown={press}
     />
   )
+}
+
+interface WidthButtonsProps {
+  readonly column: string
+  readonly title: string
+  readonly set: (column: string, px: number) => void
+}
+
+/** For viewers who can click but not drag. They stand in the table of the column. */
+export function WidthButtons({ column, title, set }: WidthButtonsProps) {
+  const t = useWords(tableWords)
+  const steps = [
+    { label: t('narrower', { column: title }), sign: '\u2212', px: -CLICK_PX },
+    { label: t('wider', { column: title }), sign: '+', px: CLICK_PX },
+  ]
+  return steps.map(({ label, sign, px }) => (
+    <button
+      key={sign}
+      type="button"
+      className="size-6 rounded-sm text-muted hover:bg-line"
+      aria-label={label}
+      title={label}
+      onClick={({ currentTarget }) => {
+        const heads = currentTarget.closest('tr')!.querySelectorAll<HTMLElement>('[data-column]')
+        const head = [...heads].find(one => one.dataset.column === column)!
+        set(column, head.getBoundingClientRect().width + px)
+      }}
+    >
+      {sign}
+    </button>
+  ))
 }
 
 const headOf = (handle: HTMLElement): HTMLElement => handle.closest('th')!

@@ -9,7 +9,7 @@ import type { List } from '../api/reads.ts'
 import { usePreferences } from '../preferences.ts'
 import { tableWords } from '../words/en/table.ts'
 import { useWords } from '../words/words.ts'
-import { useWidths, WidthHandle, widthStyle } from './column-width.tsx'
+import { useWidths, WidthButtons, WidthHandle, widthStyle } from './column-width.tsx'
 import { Icon } from './icons.tsx'
 import { useIsNarrow } from './narrow.ts'
 import { useRowWindow } from './row-window.ts'
@@ -137,7 +137,7 @@ function WideTable<Row>({
               scope="col"
               className={`text-right ${shown.every(({ id }) => widths.of(id) !== undefined) ? '' : 'w-8 min-w-8'}`}
             >
-              <ColumnMenu columns={columns} hidden={hidden} toggle={toggle} />
+              <ColumnMenu columns={columns} hidden={hidden} toggle={toggle} setWidth={widths.set} />
             </th>
           </tr>
         </thead>
@@ -268,7 +268,7 @@ interface HeadProps<Row> {
   readonly setWidth: (px: number | undefined) => void
 }
 
-function Head<Row>({ column: { title, sort, align }, width, setWidth }: HeadProps<Row>) {
+function Head<Row>({ column: { id, title, sort, align }, width, setWidth }: HeadProps<Row>) {
   const [search, change] = useSearchState()
   const isUp = sort !== undefined && search.sort === sort
   const isDown = sort !== undefined && search.sort === `-${sort}`
@@ -276,6 +276,7 @@ function Head<Row>({ column: { title, sort, align }, width, setWidth }: HeadProp
   return (
     <th
       scope="col"
+      data-column={id}
       // Only the title: the handle has a name of its own.
       aria-label={title}
       aria-sort={sort === undefined ? undefined : isUp ? 'ascending' : isDown ? 'descending' : 'none'}
@@ -306,9 +307,10 @@ interface ColumnMenuProps<Row> {
   readonly columns: readonly Column<Row>[]
   readonly hidden: ReadonlySet<string>
   toggle(id: string): void
+  setWidth(id: string, px: number): void
 }
 
-function ColumnMenu<Row>({ columns, hidden, toggle }: ColumnMenuProps<Row>) {
+function ColumnMenu<Row>({ columns, hidden, toggle, setWidth }: ColumnMenuProps<Row>) {
   const t = useWords(tableWords)
   const popover = useRef<HTMLFieldSetElement>(null)
   const [id] = useState(() => `columns-${Math.random().toString(36).slice(2)}`)
@@ -335,16 +337,23 @@ function ColumnMenu<Row>({ columns, hidden, toggle }: ColumnMenuProps<Row>) {
         }}
       >
         <legend className="sr-only">{t('columns')}</legend>
-        {columns.slice(1).map(column => (
-          <label key={column.id} className="flex h-8 items-center gap-2 rounded-sm px-2 font-normal hover:bg-sunken">
-            <input
-              type="checkbox"
-              className="size-4 accent-accent"
-              checked={!hidden.has(column.id)}
-              onChange={() => toggle(column.id)}
-            />
-            {column.title}
-          </label>
+        {columns.map(({ id: name, title }, place) => (
+          <div key={name} className="flex h-8 items-center gap-2 rounded-sm px-2 font-normal hover:bg-sunken">
+            {place === 0 ? (
+              <span className="flex-1 pl-6">{title}</span>
+            ) : (
+              <label className="flex h-8 flex-1 items-center gap-2">
+                <input
+                  type="checkbox"
+                  className="size-4 accent-accent"
+                  checked={!hidden.has(name)}
+                  onChange={() => toggle(name)}
+                />
+                {title}
+              </label>
+            )}
+            {(place === 0 || !hidden.has(name)) && <WidthButtons column={name} title={title} set={setWidth} />}
+          </div>
         ))}
       </fieldset>
     </>

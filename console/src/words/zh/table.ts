@@ -6,6 +6,8 @@ export const table: Chinese<typeof tableWords> = {
   columns: '列',
   width: '{column}的宽度',
   widthHint: '拖动或用左右方向键调整，双击或按 Enter 恢复自动宽度。',
+  narrower: '缩窄：{column}',
+  wider: '加宽：{column}',
   more: '显示更多',
   endedEarly: '搜索已读取大量内容后停止。点击“显示更多”继续。',
   select: '选择 {name}',
