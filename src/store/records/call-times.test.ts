@@ -30,16 +30,18 @@ const failed: RecordedAttempt = {
 }
 const lost: RecordedAttempt = { ...failed, status: null, verdict: 'broken' }
 const elsewhere: RecordedAttempt = { ...failed, channel: 'b#1', model: 'b/m' }
-const answered: RecordedAttempt = { ...failed, atMs: 40, ms: 900, firstMs: 300, status: 200, verdict: 'answered' }
+const answered: RecordedAttempt = { ...failed, atMs: 40.4, ms: 900.3, firstMs: 300.1, status: 200, verdict: 'answered' }
 
 test('attempts are read as they were written', () => {
   const attempts = [failed, lost, elsewhere, answered]
-  const stored = attempts.map(attempt => attemptColumns(attempt, 'a/m'))
+  // In tenths of a millisecond, like the stages beside them.
+  const precise = { ...answered, atMs: 40.44, ms: 900.26, firstMs: 300.149 }
+  const stored = [failed, lost, elsewhere, precise].map(attempt => attemptColumns(attempt, 'a/m'))
   expect(stored).toEqual([
     ['a#1', 'rate_limited', 35, 2, 429],
     ['a#1', 'broken', 35, 2, null],
     ['b#1', 'rate_limited', 35, 2, 429, null, 'b/m'],
-    ['a#1', 'answered', 900, 40, 200, 300],
+    ['a#1', 'answered', 900.3, 40.4, 200, 300.1],
   ])
   expect(readAttempts(JSON.parse(JSON.stringify(stored)), 'a/m')).toEqual(attempts)
 })

@@ -79,9 +79,9 @@ type AttemptColumns = [
 /** An attempt as the column `attempts` has it. `recordModel` is the model of the record. */
 export function attemptColumns(attempt: RecordedAttempt, recordModel: string): AttemptColumns {
   const { channel, verdict, ms, status, firstMs, model } = attempt
-  const columns: AttemptColumns = [channel, verdict, Math.round(ms), Math.round(attempt.atMs ?? 0), status]
+  const columns: AttemptColumns = [channel, verdict, tenths(ms), tenths(attempt.atMs ?? 0), status]
   const isOther = model !== null && model !== recordModel
-  if (firstMs !== null || isOther) columns.push(firstMs === null ? null : Math.round(firstMs))
+  if (firstMs !== null || isOther) columns.push(firstMs === null ? null : tenths(firstMs))
   if (isOther) columns.push(model)
   return columns
 }
