@@ -20,6 +20,14 @@ const sleep = postgresQuery('SELECT pg_sleep(600)')
 const giveUpSoon = postgresQuery('SET LOCAL statement_timeout = 100')
 const neverGiveUp = postgresQuery('SET LOCAL statement_timeout = 0')
 const pid = postgresQuery('SELECT pg_backend_pid() AS pid')
+/** Does not end on the connection with this number. */
+const pidOfOther = postgresQuery(
+  'SELECT pg_backend_pid() AS pid, pg_sleep(CASE pg_backend_pid() WHEN CAST($1 AS INTEGER) THEN 600 ELSE 0 END)',
+)
+const isAsleep = postgresQuery<{ n: bigint }>(
+  "SELECT count(*) AS n FROM pg_stat_activity WHERE pid = CAST($1 AS INTEGER) AND wait_event = 'PgSleep'",
+)
+const terminate = postgresQuery('SELECT pg_terminate_backend(CAST($1 AS INTEGER))')
 const setting = postgresQuery<{ setting: string }>('SELECT setting FROM pg_settings WHERE name = $1')
 
 describe.skipIf(!hasPostgres)('a pool', () => {
@@ -95,6 +103,28 @@ describe.skipIf(!hasPostgres)('a pool', () => {
     while (found === undefined) found = await hasty.transact(count.get('a')).catch(() => undefined)
     expect(found.n).toBe(1n)
     expect(await countOf('never')).toBe(0n)
+  })
+
+  test('sends a statement that only reads once more if its connection is lost', async () => {
+    const own = server.openAgain(server.lastDatabase, { connections: 1, deadlineMs: 60_000 })
+    const pidNow = async (): Promise<number> => Number(((await own.readPoint(pid.get())) as { pid: bigint }).pid)
+    const cut = async (connection: number): Promise<void> => {
+      while ((await pool.transact(isAsleep.get(connection)))!.n === 0n) await Bun.sleep(5)
+      await pool.transact(terminate.get(connection))
+    }
+    const first = await pidNow()
+    const reading = own.readPoint(pidOfOther.get(first)) as Promise<{ pid: bigint }>
+    await cut(first)
+    expect(Number((await reading).pid)).not.toBe(first)
+    // A write may have been carried out.
+    const second = await pidNow()
+    const writing = own.transact(pidOfOther.get(second)).then(
+      () => 'done',
+      () => 'failed',
+    )
+    await cut(second)
+    expect(await writing).toBe('failed')
+    await own.close()
   })
 
   test('lets a transaction finish while another one waits in vain for its connection', async () => {

@@ -14,6 +14,11 @@ export const isDiskFull = (fault: unknown): boolean => sqlStateOf(fault) === '53
 /** The server can only be read: it is a standby, for example, because another one has taken over. */
 export const isReadOnly = (fault: unknown): boolean => sqlStateOf(fault) === '25006'
 
+/** The server has closed the connection, or it broke, before the answer. */
+export const isConnectionLost = (fault: unknown): boolean =>
+  /^57P0[12]$/.test(sqlStateOf(fault) ?? '') ||
+  (fault as { code?: unknown } | null)?.code === 'ERR_POSTGRES_CONNECTION_CLOSED'
+
 /** The transaction was rolled back because of others that ran at the same time: it can be run again at once. */
 function isConflict(fault: unknown): boolean {
   const state = sqlStateOf(fault)

@@ -11,7 +11,7 @@
 import { SQL } from 'bun'
 import type { Secret } from '../../base/secrets/secret.ts'
 import type { SqlValue, Statement, Steps } from '../engine/steps.ts'
-import { isReadOnly } from './faults.ts'
+import { isConnectionLost, isReadOnly } from './faults.ts'
 
 export type PostgresAddress =
   | { readonly url: string }
@@ -75,11 +75,20 @@ export class PostgresPool {
   /** Runs steps that only read, without a transaction: each statement sees the state at its own time. */
   async readPoint<T>(steps: Steps<T>): Promise<T> {
     let step = steps.next()
-    while (!step.done) {
-      const sql = this.#sql
-      step = steps.next(resultOf(step.value, await this.#send(sql, sql, step.value)))
-    }
+    while (!step.done) step = steps.next(resultOf(step.value, await this.#sendRead(step.value)))
     return step.value
+  }
+
+  /** After a failover or a restart of the server, many connections are lost: what only reads is sent once more. */
+  async #sendRead(statement: Statement): Promise<Rows> {
+    const sql = this.#sql
+    try {
+      return await this.#send(sql, sql, statement)
+    } catch (fault) {
+      if (!isConnectionLost(fault)) throw fault
+      const next = this.#sql
+      return await this.#send(next, next, statement)
+    }
   }
 
   async #runBetween<T>(begin: string, steps: Steps<T>): Promise<T> {
