@@ -22,7 +22,7 @@ interface Widths {
 }
 
 const isWidth = (value: unknown): value is readonly [column: string, px: number] =>
-  Array.isArray(value) && typeof value[0] === 'string' && typeof value[1] === 'number'
+  Array.isArray(value) && typeof value[0] === 'string' && value[1] === limited(value[1])
 
 /** Remembered in this browser, for the table with this name. */
 export function useWidths(table: string): Widths {
