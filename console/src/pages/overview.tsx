@@ -229,11 +229,7 @@ function Numbers({ current, previous }: { readonly current: PeriodFigures; reado
     const text = percent(Math.abs(now - then), then)
     return part === 0 ? t('same') : t('before', { change: `${part > 0 ? '+' : '\u2212'}${text}` })
   }
-  const tokens = ({ inputTokens, cacheReadTokens, cacheWriteTokens, outputTokens }: PeriodFigures) => ({
-    input: inputTokens + cacheReadTokens + cacheWriteTokens,
-    output: outputTokens,
-  })
-  const { input, output } = tokens(current)
+  const { inputTokens: input, outputTokens: output } = current
   const dollars = (usd: string): number => Number(nanosOf(usd))
   return (
     <Figures

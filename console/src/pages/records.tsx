@@ -75,7 +75,7 @@ export function useRecordColumns(): readonly Column<CallRecord>[] {
       id: 'in',
       title: t('tokensIn'),
       align: 'right',
-      cell: call => wholeNumber(call.inputTokens + call.cacheReadTokens + call.cacheWriteTokens),
+      cell: call => wholeNumber(call.inputTokens),
     },
     { id: 'out', title: t('tokensOut'), align: 'right', cell: call => wholeNumber(call.outputTokens) },
     { id: 'first', title: t('first'), align: 'right', cell: call => duration(call.firstContentMs) },

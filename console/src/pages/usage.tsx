@@ -104,15 +104,16 @@ function Use() {
 
 function Summary({ data }: { readonly data: FiguresOfTime }) {
   const t = useWords(usageWords)
-  const input = data.inputTokens + data.cacheReadTokens + data.cacheWriteTokens
   return (
     <Figures
       of={[
         { name: t('calls'), value: shortNumber(data.calls) },
         {
           name: t('tokensIn'),
-          value: shortNumber(input),
-          ...(data.cacheReadTokens > 0 && { note: t('cached', { share: percent(data.cacheReadTokens, input) }) }),
+          value: shortNumber(data.inputTokens),
+          ...(data.cacheReadTokens > 0 && {
+            note: t('cached', { share: percent(data.cacheReadTokens, data.inputTokens) }),
+          }),
         },
         { name: t('tokensOut'), value: shortNumber(data.outputTokens) },
         { name: t('cost'), value: <ShortMoney usd={data.cost} /> },

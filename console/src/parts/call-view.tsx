@@ -91,7 +91,7 @@ function Summary({ record }: { readonly record: RecordInFull }) {
           { name: t('firstContent'), value: duration(record.firstContentMs) },
           {
             name: t('tokensIn'),
-            value: wholeNumber(record.inputTokens + record.cacheReadTokens + record.cacheWriteTokens),
+            value: wholeNumber(record.inputTokens),
             ...(record.cacheReadTokens > 0 && { note: t('cached', { n: record.cacheReadTokens }) }),
           },
           {

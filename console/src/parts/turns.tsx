@@ -64,7 +64,7 @@ function useTurnColumns(shown: string): readonly Column<CallRecord>[] {
       id: 'in',
       title: t('tokensIn'),
       align: 'right',
-      cell: call => wholeNumber(call.inputTokens + call.cacheReadTokens + call.cacheWriteTokens),
+      cell: call => wholeNumber(call.inputTokens),
       phone: 'note',
     },
     {

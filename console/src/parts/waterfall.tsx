@@ -39,7 +39,7 @@ export function Waterfall({ spans, totalMs }: { readonly spans: readonly Span[];
   const percentOf = (ms: number): string => `${(ms / total) * 100}%`
   return (
     <div className="relative">
-      <div aria-hidden="true" className="absolute inset-y-0 right-16 left-28 md:right-20 md:left-40">
+      <div aria-hidden="true" className="absolute inset-y-0 right-16 left-28 md:right-20 md:left-50">
         {ticks.map(tick => (
           <span key={tick} className="absolute inset-y-0 border-line border-l" style={{ left: percentOf(tick) }}>
             <span className="absolute -top-0 left-1 whitespace-nowrap text-[10px] text-muted leading-3 max-md:hidden">
@@ -52,7 +52,7 @@ export function Waterfall({ spans, totalMs }: { readonly spans: readonly Span[];
         {spans.map(span => (
           <li
             key={span.id}
-            className="grid h-7 grid-cols-[112px_minmax(0,1fr)_64px] items-center md:grid-cols-[160px_minmax(0,1fr)_80px]"
+            className="grid h-7 grid-cols-[112px_minmax(0,1fr)_64px] items-center md:grid-cols-[200px_minmax(0,1fr)_80px]"
           >
             <span className={`truncate pr-3 ${span.isNested ? 'pl-3 text-muted' : ''}`} title={span.note ?? span.name}>
               {span.name}

@@ -55,7 +55,7 @@ export const listOrAll = <T extends z.ZodType<string>>(item: T, max: number) => 
 
 export const modelPatterns = listOrAll(modelPattern, bounds.keyPatternsMax)
 
-/** The tokens of a call, or of many. */
+/** The tokens of a call, or of many. Input contains what was read from a cache or written to it; output contains reasoning. */
 export const tokenFields = {
   inputTokens: z.number(),
   cacheReadTokens: z.number(),
