@@ -125,6 +125,7 @@ function useSpans({ timeline, attempts, firstContentMs }: RecordInFull): readonl
       ms,
       tone: isUpstream ? 'upstream' : stage === 'wait' ? 'wait' : 'gateway',
       firstAtMs: isUpstream && firstContentMs !== null ? firstContentMs : undefined,
+      isNested: stage === 'adapt',
     }
     if (!isUpstream || attempts === null || attempts.length === 0) return [span]
     return attempts.map((attempt, place): Span => {
@@ -143,7 +144,8 @@ function useSpans({ timeline, attempts, firstContentMs }: RecordInFull): readonl
       }
     })
   })
-  return spans.sort((a, b) => (a.atMs ?? 0) - (b.atMs ?? 0))
+  // A translation is a part of its attempt, and often begins in the same tenth of a millisecond.
+  return spans.sort((a, b) => (a.atMs ?? 0) - (b.atMs ?? 0) || Number(a.isNested ?? false) - Number(b.isNested ?? false))
 }
 
 function Times({ record }: { readonly record: RecordInFull }) {
