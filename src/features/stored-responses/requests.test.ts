@@ -10,9 +10,22 @@ import { ReadingTurns } from './reading-turns.ts'
 import type { StoredResponseRequest, StoredResponseRequestsParts } from './requests.ts'
 import { buildStoredResponseRequests } from './requests.ts'
 
-/** A response that another process makes until `state.isOver` is set. */
+/**
+ * A response that another process makes until `state.isOver` is set. While `isHeld` is set, that process has still to store
+ * the events.
+ */
 function madeElsewhere() {
-  const state = { looks: 0, finds: 0, reads: 0, isOver: false, endsAtFind: 0, onDisconnect: [] as (() => void)[] }
+  const onDisconnect: (() => void)[] = []
+  const state = {
+    looks: 0,
+    finds: 0,
+    reads: 0,
+    isOver: false,
+    isHeld: false,
+    isDeleted: false,
+    endsAtFind: 0,
+    onDisconnect,
+  }
   const asked: string[] = []
   const response: Json = { id: 'resp_1', output: [], status: 'queued', background: true }
   const body: ResponseBody = { input: [], output: [], response, events: '' }
@@ -28,6 +41,10 @@ function madeElsewhere() {
         state.reads++
         return { ...stored, status: state.isOver ? 'cancelled' : 'queued' }
       },
+      async delete() {
+        state.isDeleted = true
+        return true
+      },
     },
     background: {
       find: () => undefined,
@@ -37,7 +54,7 @@ function madeElsewhere() {
       },
       async isElsewhere() {
         state.looks++
-        return !state.isOver
+        return state.isHeld || !state.isOver
       },
     },
     upstreams: { storingChannel: () => undefined },
@@ -57,7 +74,7 @@ function madeElsewhere() {
     state,
     asked,
     stored,
-    send: (name: 'retrieve' | 'cancel') => requests[name](ask, protocols['openai-responses']),
+    send: (name: 'retrieve' | 'cancel' | 'delete') => requests[name](ask, protocols['openai-responses']),
   }
 }
 
@@ -238,4 +255,28 @@ test('an upstream that stores a response is asked for a stream only where one is
     await requests.retrieve(ask, protocols['openai-responses'])
   }
   expect(asked).toEqual(['starting_after=3&stream=true', '', 'include=x', ''])
+})
+
+test('get all events of a response that is over and whose events are stored a moment later', async () => {
+  const { state, stored, send } = madeElsewhere()
+  Object.assign(state, { isOver: true, isHeld: true })
+  const response = { id: 'resp_1', output: [], status: 'completed', background: true }
+  stored.body = { input: [], output: [], response }
+  const text = (await send('retrieve')).text()
+  while (state.reads < 2) await Bun.sleep(10)
+  const events = 'event: response.output_text.delta\ndata: {"sequence_number":0}\n\ndata: [DONE]\n\n'
+  stored.body = { input: [], output: [], response, events }
+  state.isHeld = false
+  expect(await text).toBe(events)
+})
+
+test('delete a response that is over only when its process stores nothing of it any more', async () => {
+  const { state, asked, send } = madeElsewhere()
+  Object.assign(state, { isOver: true, isHeld: true })
+  const deleted = send('delete')
+  while (state.looks < 2) await Bun.sleep(10)
+  expect([asked, state.isDeleted]).toEqual([['delete'], false])
+  state.isHeld = false
+  await deleted
+  expect(state.isDeleted).toBe(true)
 })

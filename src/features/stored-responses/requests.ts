@@ -122,13 +122,16 @@ export function buildStoredResponseRequests(parts: StoredResponseRequestsParts):
     throw new Refusal('no_channel', stored.channel ?? '', { hint: hintOf('call_channel_removed') })
   }
 
-  /** Only the process that makes a response can end it. Returns whether another one has. */
+  /**
+   * Only the process that makes a response can end it. Returns whether another one has. A response that is over may still be
+   * in the hands of its process, which stores the events last: it must not do that after the response was deleted.
+   */
   async function endElsewhere(
     ask: StoredResponseRequest,
     stored: StoredResponse,
     wish: 'cancel' | 'delete',
   ): Promise<boolean> {
-    if (isOver(stored) || !(await background.isElsewhere(stored))) return false
+    if ((wish === 'cancel' && isOver(stored)) || !(await background.isElsewhere(stored))) return false
     ask.allowSilence()
     if (await elsewhere.end(stored, wish)) return true
     const hint = hintOf('call_made_elsewhere')
@@ -143,7 +146,9 @@ export function buildStoredResponseRequests(parts: StoredResponseRequestsParts):
     const upstreamAnswer = await fromUpstream(stored, { method: 'GET', query, onEnd }, protocol)
     if (upstreamAnswer !== undefined) return upstreamAnswer
     const run = background.find(stored)
-    const isElsewhere = run === undefined && !isOver(stored) && (await background.isElsewhere(stored))
+    // The events of a response are stored after the response: one that is over may not have them yet.
+    const mayBeMade = isStreamed(ask) || !isOver(stored)
+    const isElsewhere = run === undefined && mayBeMade && (await background.isElsewhere(stored))
     if (!isStreamed(ask)) {
       // The body is read now: the response may have ended since it was found.
       return json(
