@@ -30,6 +30,8 @@ function startHousekeeping(counts: readonly (number | Error)[], isOurs = true) {
 test('bodies are swept once, and answers and vault rows until none are left', async () => {
   const { housekeeping, seen } = startHousekeeping([32, 5])
   await housekeeping.sweep()
+  expect(seen.days).toBe(0)
+  await housekeeping.closeDays()
   await housekeeping.close()
   const before = idAtMs(nowMs - bounds.idempotentAnswerMsMax)
   expect([seen.bodies, seen.days]).toEqual([1, 1])
@@ -59,9 +61,11 @@ test('a process that does not have the job deletes nothing, and asks again befor
   const { housekeeping, seen } = startHousekeeping([], false)
   await housekeeping.sweep()
   await housekeeping.sweep()
-  expect([seen.bodies, seen.operations]).toEqual([0, []])
+  await housekeeping.closeDays()
+  expect([seen.bodies, seen.days, seen.operations]).toEqual([0, 0, []])
   seen.isOurs = true
   await housekeeping.sweep()
-  expect([seen.bodies, seen.operations.length]).toEqual([1, 4])
+  await housekeeping.closeDays()
+  expect([seen.bodies, seen.days, seen.operations.length]).toEqual([1, 1, 4])
   await housekeeping.close()
 })

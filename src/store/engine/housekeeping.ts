@@ -18,18 +18,24 @@ export interface HousekeepingParts {
 }
 
 const EVERY_MS = 600_000
+/** Closing days needs the thread of queries. A gateway that has just started serves its first calls without that thread. */
+const CLOSE_DAYS_AFTER_MS = 10_000
 
 export class Housekeeping {
   readonly #parts: HousekeepingParts
-  readonly #timer: ReturnType<typeof setInterval>
+  readonly #timers: readonly ReturnType<typeof setTimeout>[]
   #currentSweep: Promise<void> | undefined
   #closingDays: Promise<void> | undefined
   #closed = false
 
   constructor(parts: HousekeepingParts) {
     this.#parts = parts
-    this.#timer = setInterval(() => void this.sweep(), EVERY_MS)
-    this.#timer.unref()
+    this.#timers = [
+      setInterval(() => void this.sweep(), EVERY_MS),
+      setInterval(() => void this.closeDays(), EVERY_MS),
+      setTimeout(() => void this.closeDays(), CLOSE_DAYS_AFTER_MS),
+    ]
+    for (const timer of this.#timers) timer.unref()
     void this.sweep()
   }
 
@@ -42,15 +48,11 @@ export class Housekeeping {
   }
 
   async #sweepOnce(): Promise<void> {
-    const { writer, bodies, recordDeleter, dayCloser, jobs, dateMs, onError } = this.#parts
+    const { writer, bodies, recordDeleter, jobs, dateMs, onError } = this.#parts
     if (!(await jobs.isOurs('housekeeping')) || this.#closed) return
     bodies.deleteExpired()
-    // Deleting millions of records may take hours, and so may hashing old transfers; the rest of the sweep does not wait.
+    // Deleting millions of records may take hours; the rest of the sweep does not wait.
     recordDeleter.sweep().catch(onError)
-    this.#closingDays ??= dayCloser
-      .sweep()
-      .catch(onError)
-      .finally(() => (this.#closingDays = undefined))
     const before = expiredBefore(dateMs())
     for (let count = 1; count > 0 && !this.#closed; ) count = (await writer.run('forgetAnswers', { before })).count
     const nowMs = dateMs()
@@ -59,9 +61,23 @@ export class Housekeeping {
     for (let count = 1; count > 0 && !this.#closed; ) count = (await writer.run('forgetServiceTokens', { nowMs })).count
   }
 
+  /** Writes the daily hashes, or joins what is writing them: hashing old transfers may take hours. */
+  closeDays(): Promise<void> {
+    this.#closingDays ??= this.#closeDaysOnce()
+      .catch(this.#parts.onError)
+      .finally(() => (this.#closingDays = undefined))
+    return this.#closingDays
+  }
+
+  async #closeDaysOnce(): Promise<void> {
+    const { dayCloser, jobs } = this.#parts
+    if (!(await jobs.isOurs('housekeeping')) || this.#closed) return
+    await dayCloser.sweep()
+  }
+
   async close(): Promise<void> {
     this.#closed = true
-    clearInterval(this.#timer)
+    for (const timer of this.#timers) clearTimeout(timer)
     this.#parts.dayCloser.close()
     await this.#currentSweep
     await this.#closingDays

@@ -1,5 +1,5 @@
-// Sends queries to the query thread, one after the other. The thread is started by the first query. A query that takes
-// too long is ended together with its thread, and the next query starts a new thread.
+// Sends queries to the query thread, one after the other. The thread is started by the first query and ends when it has had
+// none for a while, because it holds about ten megabytes. A query that takes too long is ended together with its thread.
 //
 // People take turns, and the staff of the site counts as one more person with room of its own: a member who sends many
 // queries delays each other person by one query.
@@ -24,6 +24,8 @@ interface PendingQuery {
 
 /** A queued query is refused after this many times the longest time that one query may take. */
 const QUEUE_WAIT_FACTOR = 2
+/** Longer than the pauses of somebody who works with the console. */
+const IDLE_MS = 300_000
 
 export class QueryWorker {
   readonly #thread: Thread<QueryThreadMethods, string>
@@ -38,6 +40,7 @@ export class QueryWorker {
       url: new URL('./query-thread.ts', import.meta.url),
       setup: () => path,
       isUnreferenced: true,
+      idleMs: IDLE_MS,
       onDeath: unavailable,
     })
   }
