@@ -2,6 +2,7 @@
 // and some two hundred calls of the last three days with many endings.
 
 import { errorMidStream, fail, truncatedStream } from '../../../tools/fake-upstream/answers.ts'
+import type { FakeUpstream } from '../../../tools/fake-upstream/server.ts'
 import type { Harness, HarnessOptions } from '../../support/gateway.ts'
 import { startHarness } from '../../support/gateway.ts'
 import type { Person } from '../../support/people.ts'
@@ -110,9 +111,11 @@ class SeedClock {
 export interface SeedOptions extends HarnessOptions {
   /** How often each kind of call is made at most. */
   readonly callsMax?: number
+  /** Plans what the upstream answers, before the calls are made. */
+  readonly plan?: (upstream: FakeUpstream) => void
 }
 
-export async function startSeededSite({ callsMax, ...options }: SeedOptions = {}): Promise<SeededSite> {
+export async function startSeededSite({ callsMax, plan, ...options }: SeedOptions = {}): Promise<SeededSite> {
   const clock = new SeedClock()
   const harness = await startHarness({
     ...options,
@@ -124,6 +127,7 @@ export async function startSeededSite({ callsMax, ...options }: SeedOptions = {}
     world: { clock, ...options.world },
   })
   planUpstream(harness)
+  plan?.(harness.upstream)
   const furnished = await furnish(harness)
   const made = await makeCalls(harness, furnished, { clock, callsMax })
   clock.advanceTo(1)
