@@ -17,13 +17,12 @@ export interface ProcessGroupOptions {
   readonly env: Readonly<Record<string, string | undefined>>
   /** A process that has not ended this long after a signal is killed. */
   readonly killMs: number
-  /** The pause before a process is started again. It doubles each time that the process ends soon. */
-  readonly restartMs?: number
   onListening(number: number, process: ListeningProcess): void
   onEnd(number: number): void
   complain(line: string): void
 }
 
+/** The pause before a process is started again. It doubles each time that the process ends soon. */
 const RESTART_MS = 500
 const RESTART_MS_MAX = 30_000
 /** A process that has accepted calls for this long is healthy: its next restart is quick again. */
@@ -127,7 +126,7 @@ export class ProcessGroup {
   }
 
   #onExit(child: Child, code: number | null, signal: number | string | null): void {
-    const { onEnd, complain, restartMs = RESTART_MS } = this.#options
+    const { onEnd, complain } = this.#options
     const { number, listeningSinceMs, hasListened } = child
     child.process = undefined
     child.listeningSinceMs = undefined
@@ -141,7 +140,7 @@ export class ProcessGroup {
     if (!hasListened) return
     const isHealthy = listeningSinceMs !== undefined && performance.now() - listeningSinceMs >= HEALTHY_MS
     child.failures = isHealthy ? 0 : child.failures + 1
-    const pauseMs = Math.min(RESTART_MS_MAX, restartMs * 2 ** Math.max(0, child.failures - 1))
+    const pauseMs = Math.min(RESTART_MS_MAX, RESTART_MS * 2 ** Math.max(0, child.failures - 1))
     const how = code === null ? `signal ${signal}` : `exit code ${code}`
     complain(`process ${number} has ended with ${how}; it is started again in ${pauseMs / 1_000} s`)
     child.timer = setTimeout(() => this.#spawn(child), pauseMs)

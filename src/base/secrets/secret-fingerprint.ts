@@ -4,7 +4,7 @@
 import { createHash, hkdfSync } from 'node:crypto'
 import type { Secret } from './secret.ts'
 
-export const SEAL_KEY_BYTES = 32
+const SEAL_KEY_BYTES = 32
 
 export const FINGERPRINT_BYTES = 4
 

@@ -51,7 +51,7 @@ function checkPort(about: string, { host, port }: { host: string; port: number }
 }
 
 /** Undefined if the system does not report it. */
-export function freeBytes(folder: string): number | undefined {
+function freeBytes(folder: string): number | undefined {
   let at = resolve(folder)
   while (!existsSync(at) && dirname(at) !== at) at = dirname(at)
   try {

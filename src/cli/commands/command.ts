@@ -160,7 +160,7 @@ function checkValues({ values = {}, positionals = [] }: CommandArguments, input:
   }
 }
 
-export function readArgs(row: CommandArguments, args: readonly string[]): CommandFields {
+function readArgs(row: CommandArguments, args: readonly string[]): CommandFields {
   const { usage, positionals: places = [], shorts = {} } = row
   const { texts, flags } = optionsOf(row)
   const guarded = args.map(arg => (/^-[\d.]/.test(arg) ? GUARD + arg : arg))

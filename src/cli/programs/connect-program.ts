@@ -16,7 +16,7 @@ import { setUpLines, textOfFile } from './set-up-text.ts'
 import type { PlannedFile } from './write-files.ts'
 import { fieldsOfFile, pathOf, planFile, writePlannedFile } from './write-files.ts'
 
-export const KEY_PLACEHOLDER = 'wk-…'
+const KEY_PLACEHOLDER = 'wk-…'
 
 export async function connectProgram(input: CommandFields): Promise<void> {
   try {

@@ -30,7 +30,7 @@ const NOT_INLINE =
   '{file: path} for a file'
 
 /** Where a secret is. The file itself never contains a secret. */
-export const secretReference = z
+const secretReference = z
   .strictObject(
     {
       env: z

@@ -171,7 +171,7 @@ const isListOf = ({
   method === 'GET' && query !== undefined && 'after' in query.shape && 'limit' in query.shape
 
 /** `listTiers`, `getTier`, `createTier`, `updateTier`, `postKeyRotate`. */
-export function operationIdOf({ method, path, query, status }: WebEndpoint): string {
+function operationIdOf({ method, path, query, status }: WebEndpoint): string {
   const segments = path.split('/').slice(path.startsWith('/api/auth/') ? 2 : 3)
   const isList = isListOf({ method, query })
   const isNew = method === 'POST' && status === 201

@@ -7,7 +7,7 @@ import { errorDialects } from '../../protocols/protocols.ts'
 import type { JsonSchema, OpenApiResponse } from './operation.ts'
 import { closedObject, headerRef, JSON_TYPE, listOf, openObject, refTo, text } from './operation.ts'
 
-export const errorSchemaOf: Readonly<Record<ErrorDialectName, string>> = {
+const errorSchemaOf: Readonly<Record<ErrorDialectName, string>> = {
   'openai-chat': 'Error',
   'openai-responses': 'Error',
   'anthropic-messages': 'AnthropicError',

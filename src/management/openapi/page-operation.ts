@@ -29,7 +29,7 @@ ${answersPart(operation, document)}
 </details>`
 }
 
-export function resolverOf({ components }: OpenApi): SchemaResolver {
+function resolverOf({ components }: OpenApi): SchemaResolver {
   const schemas = components.schemas as Readonly<Record<string, JsonSchema>>
   return schema => {
     const { $ref } = schema
@@ -63,7 +63,7 @@ function bodyPart({ requestBody }: DocumentOperation, resolve: SchemaResolver): 
 }
 
 /** An example for a terminal; `$WEIR` is the address of the gateway. */
-export function curlLine({ method, path, operation }: PageOperation, document: OpenApi): string {
+function curlLine({ method, path, operation }: PageOperation, document: OpenApi): string {
   const verb = method.toUpperCase()
   const [scheme] = operation.security
   const credential = scheme === undefined ? '' : ` -H "Authorization: Bearer ${'token' in scheme ? '$TOKEN' : '$KEY'}"`

@@ -24,7 +24,7 @@ function isSupportUrl(text: string): boolean {
 }
 
 /** The name of a time zone; offsets such as +08:00 are none, because they have no summer time. */
-export function isZone(text: string): boolean {
+function isZone(text: string): boolean {
   if (!/^[A-Za-z]/.test(text)) return false
   try {
     new Intl.DateTimeFormat('en', { timeZone: text })

@@ -1,7 +1,5 @@
 import type { BudgetSpan } from '../../store/ledger/hold-types.ts'
 
-// The end of the current period of a budget.
-
 /** The end of the current day or month in UTC; null for a total budget, which never ends. */
 export function periodEnd(span: BudgetSpan, nowMs: number): number | null {
   if (span === 'total') return null

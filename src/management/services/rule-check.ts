@@ -91,7 +91,7 @@ export function limitWarning(model: string | null, known: RuleParts): { readonly
 }
 
 /** Warns about tags that no channel has: a key that requires such a tag could use no model. */
-export function tagWarning(tags: readonly string[], { catalogue }: RuleParts): { readonly warning?: Hint } {
+function tagWarning(tags: readonly string[], { catalogue }: RuleParts): { readonly warning?: Hint } {
   const channels = catalogue().all()
   const unmatched = tags.filter(tag => !channels.some(({ id }) => catalogue().rulesOf(id).tags.includes(tag)))
   return unmatched.length === 0 ? {} : { warning: hintOf('warn_no_tag', { tags: unmatched.join(', ') }) }
