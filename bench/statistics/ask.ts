@@ -1,5 +1,5 @@
-// Sums up the records of a database that has no statistics yet, and then asks what a dashboard and a search ask. Prints
-// one line of JSON.
+// Aggregates the records of a database without statistics, then runs the queries of dashboards and searches. Prints one
+// line of JSON.
 //
 // ask.ts <database>
 
@@ -17,32 +17,32 @@ const [database = ''] = process.argv.slice(2)
 const statistics = join(dirname(database), 'stats.db')
 const DAY_MS = 86_400_000
 
-function roll(): { cpuMicros: number; records: number; seconds: number } {
+function aggregate(): { cpuMicros: number; records: number; seconds: number } {
   const [sinceMs, cpu] = [performance.now(), process.cpuUsage()]
-  const roller = new StatisticsAggregator({ database, statistics, dateMs: Date.now })
+  const aggregator = new StatisticsAggregator({ database, statistics, dateMs: Date.now })
   let records = 0
   for (;;) {
-    const step = roller.step()
+    const step = aggregator.step()
     records += step.records
     if (step.upToDate) break
   }
-  roller.close()
+  aggregator.close()
   const used = process.cpuUsage(cpu)
   const seconds = (performance.now() - sinceMs) / 1_000
   return { cpuMicros: (used.user + used.system) / Math.max(1, records), records, seconds }
 }
 
-/** The slowest of some, each asked as if for the first time but for what SQLite and the system keep. */
-function slowest(asked: readonly (readonly [name: string, ask: () => unknown])[]): { ms: number; name: string } {
-  const times = asked.map(([name, ask]) => {
+/** The slowest query. Only the caches of SQLite and of the system remain from earlier runs. */
+function slowest(queries: readonly (readonly [name: string, run: () => unknown])[]): { ms: number; name: string } {
+  const times = queries.map(([name, run]) => {
     const sinceMs = performance.now()
-    ask()
+    run()
     return { ms: performance.now() - sinceMs, name }
   })
   return times.reduce((most, one) => (one.ms > most.ms ? one : most))
 }
 
-const rolled = existsSync(statistics) ? undefined : roll()
+const rolled = existsSync(statistics) ? undefined : aggregate()
 const db = openReader(database)
 new AttachedStatistics(db).refresh()
 const run = sqliteSteps(db)
@@ -56,16 +56,16 @@ const days = [
 ] as const
 
 const questions = days.flatMap(([name, count]) => {
-  // Not at midnight, so that both ends are made of smaller spans.
-  const ask = { scope: null, nowMs, fromMs: nowMs - count * DAY_MS + 12_345_000, beforeMs: nowMs }
-  const top = { ...ask, limit: 10, metric: 'cost' } as const
-  const series = { ...ask, span: count > 60 ? 'day' : 'hour' } as const
+  // Not at midnight, so that both ends need smaller spans.
+  const query = { scope: null, nowMs, fromMs: nowMs - count * DAY_MS + 12_345_000, beforeMs: nowMs }
+  const top = { ...query, limit: 10, metric: 'cost' } as const
+  const series = { ...query, span: count > 60 ? 'day' : 'hour' } as const
   return [
-    [`summary of ${name}`, () => run(statisticsQueries.statisticsSummary(ask))],
-    [`summary of an account and ${name}`, () => run(statisticsQueries.statisticsSummary({ ...ask, account: 1_001 }))],
+    [`summary of ${name}`, () => run(statisticsQueries.statisticsSummary(query))],
+    [`summary of an account and ${name}`, () => run(statisticsQueries.statisticsSummary({ ...query, account: 1_001 }))],
     [
       `summary of a model and ${name}`,
-      () => run(statisticsQueries.statisticsSummary({ ...ask, model: 'openai/gpt-4o-7' })),
+      () => run(statisticsQueries.statisticsSummary({ ...query, model: 'openai/gpt-4o-7' })),
     ],
     [`steps of ${name}`, () => run(statisticsQueries.statisticsSeries(series))],
     [`steps of a key and ${name}`, () => run(statisticsQueries.statisticsSeries({ ...series, key: 1_001_001 }))],
@@ -82,7 +82,7 @@ const questions = days.flatMap(([name, count]) => {
       () => run(statisticsQueries.statisticsTop({ ...top, of: 'key', model: 'openai/gpt-4o-7' })),
     ],
     [`end users of ${name}`, () => run(statisticsQueries.statisticsEndUsers({ ...top, account: 1_001 }))],
-    [`errors of ${name}`, () => run(statisticsQueries.statisticsFailures(ask))],
+    [`errors of ${name}`, () => run(statisticsQueries.statisticsFailures(query))],
   ] as const
 })
 
@@ -97,18 +97,18 @@ const filters = {
   'an error': { error: 'upstream_unusable' },
   'a status': { status: 502 },
   'an end user': { endUser: 'user 70' },
-  'a cost that none has': { costMin: '999999999999' },
-  'a channel that is not there': { channel: 'none' },
-  'a provider that is not there': { provider: 'none' },
+  'a cost of no record': { costMin: '999999999999' },
+  'an unknown channel': { channel: 'none' },
+  'an unknown provider': { provider: 'none' },
 }
 const searches = Object.entries(filters).flatMap(([name, filter]) =>
   [false, true].map(oldestFirst => {
-    const ask = { scope: null, filter: { ...range, ...filter }, oldestFirst, limit: 50 }
-    return [`${name}, ${oldestFirst ? 'oldest' : 'newest'} first`, () => run(recordQueries.records(ask))] as const
+    const query = { scope: null, filter: { ...range, ...filter }, oldestFirst, limit: 50 }
+    return [`${name}, ${oldestFirst ? 'oldest' : 'newest'} first`, () => run(recordQueries.records(query))] as const
   }),
 )
 
-const told = { rolled, bytes: statSync(statistics).size, question: slowest(questions), search: slowest(searches) }
+const first = { rolled, bytes: statSync(statistics).size, question: slowest(questions), search: slowest(searches) }
 const again = { question: slowest(questions), search: slowest(searches) }
-process.stdout.write(`${JSON.stringify({ ...told, again })}\n`)
+process.stdout.write(`${JSON.stringify({ ...first, again })}\n`)
 db.close()

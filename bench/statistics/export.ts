@@ -1,5 +1,5 @@
-// Exports records through the desk, as the web does, to a reader that throws them away. Prints one line of JSON: how
-// many there were, how long it took, and how much more memory there was than before.
+// Exports records through the query worker, like the management interface, to a reader that discards them. Prints one line
+// of JSON: the number of records, the time, and how much the memory has grown.
 //
 // export.ts <database> <records> <format>
 
@@ -14,14 +14,14 @@ const NEWLINE = 10
 
 const megabytes = (): number => Number(/VmRSS:\s+(\d+)/.exec(readFileSync('/proc/self/status', 'utf8'))![1]) / 1_024
 
-const desk = new QueryWorker(database)
-await desk.query('records', { scope: null, filter: {}, limit: 1 })
+const queryWorker = new QueryWorker(database)
+await queryWorker.query('records', { scope: null, filter: {}, limit: 1 })
 const before = megabytes()
 const sinceMs = performance.now()
-const ask = { scope: null, filter: {}, format: format as ExportFormat, staff: true }
-const slots = new ExportSlots({ queryWorker: desk, nowMs: () => performance.now() })
+const search = { scope: null, filter: {}, format: format as ExportFormat, staff: true }
+const slots = new ExportSlots({ queryWorker, nowMs: () => performance.now() })
 const slot = await slots.enter({ personId: 0, role: 'owner', sessionId: 0 })
-const reader = (await startExport(desk, { ask, gzip: false, slot })).body!.getReader()
+const reader = (await startExport(queryWorker, { search, gzip: false, slot })).body!.getReader()
 let [rows, bytes, most] = [0, 0, before]
 while (rows < Number(wanted)) {
   const { done, value } = await reader.read()
@@ -33,4 +33,4 @@ while (rows < Number(wanted)) {
 await reader.cancel()
 const seconds = (performance.now() - sinceMs) / 1_000
 process.stdout.write(`${JSON.stringify({ rows, bytes, seconds, grown: most - before })}\n`)
-desk.close()
+queryWorker.close()

@@ -181,11 +181,17 @@ export const bounds = {
   /** How long a server on this machine may take to list its models, and to say what it is. */
   localServerMsMax: 1_000,
   localServerBytesMax: 1024 * 1024,
-  /** How long a provider may take to list its models while a call for an unknown model waits, and how often it is asked. */
+  /**
+   * How long a provider may take to list its models while a call for an unknown model waits, and the pause between two
+   * lists.
+   */
   listedModelsMsMax: 5_000,
   listedModelsGapMs: 60_000,
   listedModelsMax: 2_000,
-  /** Versions of prices that providers' lists may add: of one model, and of all. Beyond this, an operator sets the price. */
+  /**
+   * Versions of prices that providers' lists may add: of one model, and of all. Beyond this, an operator sets the
+   * price.
+   */
   listedPricesOfModelMax: 40,
   listedPricesMax: 50_000,
   /** The models of one local server that are listed. */
@@ -404,13 +410,16 @@ export const bounds = {
   managementJsonValuesMax: 100_000,
   /** A session token. The gateway's own tokens have about 300 characters. */
   tokenCharsMax: 2_000,
-  /** The logo of the site as a data: URL. Every start of a page has it, and each change of the settings is audited with it. */
+  /**
+   * The logo of the site as a data: URL. Every start of a page has it, and each change of the settings is audited with
+   * it.
+   */
   logoCharsMax: 16_384,
   howToPayCharsMax: 2_000,
   supportUrlCharsMax: 500,
   zoneCharsMax: 60,
   tokenSecondsMax: 600,
-  /** A ticket for a download works so long. A session has at most so many that are not used. */
+  /** How long a ticket for a download is valid, and the unused tickets of one session. */
   ticketMsMax: 60_000,
   ticketsOfSessionMax: 100,
   /** A session ends after a week without renewal, and in any case after a month. */

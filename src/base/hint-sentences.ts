@@ -1,4 +1,4 @@
-// The table of all sentences that people get about what they asked for or what is wrong: a code, and the English sentence
+// The table of all sentences about requests, errors, warnings and findings: a code, and the English sentence
 // with `{name}` for each value. Codes are for programs and do not change. The console has the sentences in Chinese
 // (console/src/words/zh/hints.ts).
 

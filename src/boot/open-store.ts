@@ -142,7 +142,7 @@ async function buildStore(config: Config, { folder, world, log, engine, lock, li
   const { rules, catalogue, useCatalogue } = await openRules(config, { reader, seal, log })
   const site = await SiteSettings.open(reader, config.siteName)
   const retentionDays = (): number => site.current.retentionDays
-  const deleting = new RecordDeleter({ writer, desk: queries, bodies, statistics, reader, retentionDays, dateMs })
+  const deleting = new RecordDeleter({ writer, queries, bodies, statistics, reader, retentionDays, dateMs })
   const { providerFolders } = config
   const priceTrials = new PriceTrials({ place: engine.place, providerFolders, dateMs })
   const webhooks = openWebhooks(config, { reader, writer, jobs, seal, world, log })

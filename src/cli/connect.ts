@@ -52,8 +52,9 @@ export async function withConnection<T>(
 ): Promise<T> {
   const config = dataConfig(createsData)
   let store: Store | undefined
-  const request: ControlHandler = async asked => {
-    const answer = store === undefined ? await sendControlRequest(controlSocketOf(config.dataFolder), asked) : undefined
+  const request: ControlHandler = async message => {
+    const answer =
+      store === undefined ? await sendControlRequest(controlSocketOf(config.dataFolder), message) : undefined
     if (answer !== undefined) return answer
     if (store === undefined) {
       if (config.databaseUrl !== undefined && !createsData) await refuseEmptyDatabase(config.databaseUrl)
@@ -61,7 +62,7 @@ export async function withConnection<T>(
       const open = () => openStore(withoutBallast(config), { writeLog: () => {} }, { ignoresLostSecrets })
       store = await duringMigration(config.dataFolder, open)
     }
-    return await store.manage(asked)
+    return await store.manage(message)
   }
   try {
     return await run(request)

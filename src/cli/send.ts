@@ -24,8 +24,8 @@ export interface ErrorTexts {
 }
 
 export function buildSend(request: ControlHandler, { names = {}, unknown }: ErrorTexts = {}): Send {
-  async function open(asked: ControlRequest): Promise<Response> {
-    const answer = await request(asked)
+  async function open(sent: ControlRequest): Promise<Response> {
+    const answer = await request(sent)
     if (answer.status < 400) return answer
     const { error } = (await readJson(answer)) as { error?: { code: string; message: string; sentence?: string } }
     if (error === undefined) throw new Problem('The running gateway is of another version of Weir. Restart it.')

@@ -1,4 +1,4 @@
-// Reads what a provider's own list of models says of a model: its price and its sizes. A provider file names the fields,
+// Reads the price and the sizes of a model from the provider's own list of models. A provider file names the fields,
 // so that models which the file does not know can be called at the provider's own price.
 
 import { formatUsd, nanos } from '../base/money/money.ts'

@@ -1,5 +1,5 @@
 // Finds the names of models that are most like a name that no model has, for the text of an error. Anybody with a key can
-// send such names, so the work is bounded: only names that can be near are compared, only so many of them, and the
+// send such names, so the work is bounded: only names that can be near are compared, only a bounded number of them, and the
 // neighbours of a name are kept.
 
 import { bounds } from '../base/bounds.ts'
@@ -62,9 +62,9 @@ export function buildFindNearest(models: readonly SuggestedModel[], compare = ed
     const slash = whole.text.lastIndexOf('/')
     const last = slash < 0 ? whole : comparedText(whole.text.slice(slash + 1))
     const pairs: ComparedPair[] = []
-    const addPair = (shown: string, asked: ComparedText, other: ComparedText): void => {
-      const least = leastDistance(asked, other)
-      if (least < FAR) pairs.push({ shown, asked, other, least })
+    const addPair = (shown: string, requested: ComparedText, other: ComparedText): void => {
+      const least = leastDistance(requested, other)
+      if (least < FAR) pairs.push({ shown, requested, other, least })
     }
     for (const { shown, bare, full } of names) {
       addPair(shown, last, bare)
@@ -72,8 +72,8 @@ export function buildFindNearest(models: readonly SuggestedModel[], compare = ed
     }
     pairs.sort((a, b) => a.least - b.least)
     const distances = new Map<string, number>()
-    for (const { shown, asked, other } of pairs.slice(0, bounds.nearestNamesComparedMax)) {
-      const distance = nameDistance(asked, other, compare)
+    for (const { shown, requested, other } of pairs.slice(0, bounds.nearestNamesComparedMax)) {
+      const distance = nameDistance(requested, other, compare)
       if (distance < (distances.get(shown) ?? FAR)) distances.set(shown, distance)
     }
     const sorted = [...distances].sort(
@@ -110,17 +110,17 @@ function letterBit(code: number): number {
 
 interface ComparedPair {
   readonly shown: string
-  readonly asked: ComparedText
+  readonly requested: ComparedText
   readonly other: ComparedText
   readonly least: number
 }
 
 /** A distance that the real one is not less than. FAR: the names need not be compared. */
-function leastDistance(asked: ComparedText, other: ComparedText): number {
-  const letters = Math.ceil(bitsIn(asked.letters ^ other.letters) / 2)
-  const edits = Math.max(letters, Math.abs(asked.text.length - other.text.length))
+function leastDistance(requested: ComparedText, other: ComparedText): number {
+  const letters = Math.ceil(bitsIn(requested.letters ^ other.letters) / 2)
+  const edits = Math.max(letters, Math.abs(requested.text.length - other.text.length))
   if (edits <= EDITS_MAX) return edits
-  return asked.firstWord === other.firstWord && asked.firstWord !== '' ? EDITS_MAX + 1 : FAR
+  return requested.firstWord === other.firstWord && requested.firstWord !== '' ? EDITS_MAX + 1 : FAR
 }
 
 function bitsIn(bits: number): number {
@@ -130,10 +130,10 @@ function bitsIn(bits: number): number {
 }
 
 /** The edits between two names; where they are many, fewer than FAR if both begin with the same word. */
-function nameDistance(asked: ComparedText, other: ComparedText, compare: typeof editDistance): number {
-  const edits = compare(asked.text, other.text, EDITS_MAX)
-  if (edits <= EDITS_MAX && edits < Math.max(asked.text.length, other.text.length) / 2) return edits
-  if (asked.firstWord !== other.firstWord || asked.firstWord === '') return FAR
-  const common = [...asked.words].filter(word => other.words.has(word)).length
+function nameDistance(requested: ComparedText, other: ComparedText, compare: typeof editDistance): number {
+  const edits = compare(requested.text, other.text, EDITS_MAX)
+  if (edits <= EDITS_MAX && edits < Math.max(requested.text.length, other.text.length) / 2) return edits
+  if (requested.firstWord !== other.firstWord || requested.firstWord === '') return FAR
+  const common = [...requested.words].filter(word => other.words.has(word)).length
   return Math.max(EDITS_MAX + 1, FAR - common)
 }

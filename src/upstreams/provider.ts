@@ -59,7 +59,7 @@ export interface Capabilities {
   readonly chatFields: readonly ChatField[]
   /** The usual fields of chat requests that it does not accept. Default none. */
   readonly missingChatFields: readonly BasicChatField[]
-  /** The ids of tool calls must have exactly so many letters and digits. Default: they may have any form. */
+  /** The exact number of letters and digits of tool call ids. Default: ids may have any form. */
   readonly callIdChars?: number
 }
 

@@ -7,8 +7,8 @@ import { gzipSync } from 'node:zlib'
 import { bounds } from '../../src/base/bounds.ts'
 import { Refusal } from '../../src/base/errors.ts'
 import { QueryWorker } from '../../src/store/queries/query-worker.ts'
-import type { DeskApp } from '../management/desk-app.ts'
-import { openDeskApp } from '../management/desk-app.ts'
+import type { ManagementApp } from '../management/management-app.ts'
+import { openManagementApp } from '../management/management-app.ts'
 import { openDatabase } from '../support/database.ts'
 import type { Harness } from '../support/gateway.ts'
 import { startHarness } from '../support/gateway.ts'
@@ -25,11 +25,11 @@ const codeOf = (queries: Promise<unknown>): Promise<unknown> =>
 describe('a query that takes too long', () => {
   // The tests move the time, so that a thread that starts slowly on a busy machine is not taken for a slow query.
   const MS_MAX = 1_000
-  let app: DeskApp
+  let app: ManagementApp
   let worker: QueryWorker
 
   beforeAll(async () => {
-    app = await openDeskApp()
+    app = await openManagementApp()
     const path = join(app.folder, 'weir.db')
     const db = openDatabase(path)
     db.run('PRAGMA legacy_alter_table = ON')

@@ -3,16 +3,16 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { bounds } from '../../src/base/bounds.ts'
 import { textId } from '../../src/base/ids.ts'
-import type { DeskApp, Reply } from './desk-app.ts'
-import { member, openDeskApp, owner } from './desk-app.ts'
+import type { ManagementApp, Reply } from './management-app.ts'
+import { member, openManagementApp, owner } from './management-app.ts'
 
-let app: DeskApp
+let app: ManagementApp
 let own: { accountId: number; keyId: number }
 let foreign: { accountId: number; keyId: number }
 const viewer = member(7)
 
 beforeAll(async () => {
-  app = await openDeskApp()
+  app = await openManagementApp()
   own = await app.account({ 7: 1 })
   foreign = await app.account({ 9: 3 })
 })
@@ -27,7 +27,7 @@ interface LiveEvent {
 }
 
 /** Reads events of a stream. */
-async function openLive(who: Parameters<DeskApp['ask']>[0], query: string) {
+async function openLive(who: Parameters<ManagementApp['ask']>[0], query: string) {
   const { response } = await app.ask(who, `GET live?${query}`)
   const reader = response!.body!.getReader() as ReadableStreamDefaultReader<Uint8Array>
   let text = ''

@@ -8,17 +8,17 @@ import { idAtMs, parseTextId, textId } from '../../src/base/ids.ts'
 import type { ManagementParts } from '../../src/management/management-parts.ts'
 import { startExport } from '../../src/management/resources/record-export.ts'
 import { openDatabase } from '../support/database.ts'
-import type { DeskApp } from './desk-app.ts'
-import { member, openDeskApp, owner } from './desk-app.ts'
+import type { ManagementApp } from './management-app.ts'
+import { member, openManagementApp, owner } from './management-app.ts'
 
 const MANY = 100_000
 const FIRST_ID = idAtMs(Date.UTC(2026, 1, 1))
 
-let app: DeskApp
+let app: ManagementApp
 let queryCount = 0
 
 beforeAll(async () => {
-  app = await openDeskApp()
+  app = await openManagementApp()
   const model = await app.call({ ...(await app.account()), agoMs: 1 })
   const db = openDatabase(app.store.folder.database)
   db.run(
@@ -50,7 +50,7 @@ const slot = { keepAlive() {}, release() {}, onLost() {} }
 test('an export has each record once, in the order of time', async () => {
   const decoder = new TextDecoder()
   let [seen, rest, most] = [0, '', 0]
-  const exported = await startExport(counted(), { ask: exportQuery, gzip: false, slot })
+  const exported = await startExport(counted(), { search: exportQuery, gzip: false, slot })
   for await (const bytes of exported.body!) {
     most = Math.max(most, bytes.length)
     const lines = (rest + decoder.decode(bytes, { stream: true })).split('\n')
@@ -68,7 +68,7 @@ test('an export has each record once, in the order of time', async () => {
 
 test('an export reads no faster than it is received, and stops when its reader has left', async () => {
   queryCount = 0
-  const exported = await startExport(counted(), { ask: exportQuery, gzip: false, slot })
+  const exported = await startExport(counted(), { search: exportQuery, gzip: false, slot })
   const reader = exported.body!.getReader()
   for (let taken = 0; taken < 3; taken++) await reader.read()
   await Bun.sleep(50)
@@ -83,7 +83,10 @@ test('an export whose first query fails is an error, and gives its slot back', a
   const away = new Refusal('storage_away', 'the test')
   let released = 0
   const counting = { ...slot, release: () => void released++ }
-  const exported = startExport({ query: () => Promise.reject(away) }, { ask: exportQuery, gzip: false, slot: counting })
+  const exported = startExport(
+    { query: () => Promise.reject(away) },
+    { search: exportQuery, gzip: false, slot: counting },
+  )
   await expect(exported).rejects.toBe(away)
   expect(released).toBe(1)
 })

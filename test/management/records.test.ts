@@ -7,10 +7,10 @@ import { DAY_MS, HOUR_MS } from '../../src/base/time.ts'
 import type { RecordRow } from '../../src/store/ledger/hold-types.ts'
 import { auditDatabase } from '../../src/store/ledger-audit/audit-worker.ts'
 import { until } from '../support/gateway.ts'
-import type { DeskApp, Reply } from './desk-app.ts'
-import { member, openDeskApp, owner } from './desk-app.ts'
+import type { ManagementApp, Reply } from './management-app.ts'
+import { member, openManagementApp, owner } from './management-app.ts'
 
-let app: DeskApp
+let app: ManagementApp
 let own: { accountId: number; keyId: number }
 let foreign: { accountId: number; keyId: number }
 /** The conversation of the calls `plain`, `failed` and `old`. */
@@ -21,7 +21,7 @@ const [viewer, manager, stranger] = [member(7), member(8), member(9)]
 const support = { personId: 3, role: 'support' } as const
 
 beforeAll(async () => {
-  app = await openDeskApp()
+  app = await openManagementApp()
   own = await app.account({ 7: 1, 8: 3 })
   foreign = await app.account({ 9: 3 })
   ids.plain = await app.call({

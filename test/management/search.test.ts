@@ -4,18 +4,18 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { textId } from '../../src/base/ids.ts'
 import { openDatabase } from '../support/database.ts'
-import type { DeskApp, Who } from './desk-app.ts'
-import { member, openDeskApp, owner } from './desk-app.ts'
+import type { ManagementApp, Who } from './management-app.ts'
+import { member, openManagementApp, owner } from './management-app.ts'
 
 const support: Who = { personId: 0, role: 'support' }
 
-let app: DeskApp
+let app: ManagementApp
 let own: { accountId: number; keyId: number }
 let foreign: { accountId: number; keyId: number }
 let callId = 0
 
 beforeAll(async () => {
-  app = await openDeskApp()
+  app = await openManagementApp()
   own = await app.account({ 7: 1, 8: 3 })
   foreign = await app.account({ 9: 1 })
   for (const [holder, name] of [

@@ -3,10 +3,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { textId } from '../../src/base/ids.ts'
 import { until } from '../support/gateway.ts'
-import type { DeskApp } from './desk-app.ts'
-import { member, openDeskApp, owner } from './desk-app.ts'
+import type { ManagementApp } from './management-app.ts'
+import { member, openManagementApp, owner } from './management-app.ts'
 
-let app: DeskApp
+let app: ManagementApp
 let own: { accountId: number; keyId: number }
 let foreign: { accountId: number; keyId: number }
 let second: { accountId: number; keyId: number }
@@ -15,7 +15,7 @@ const HOUR_MS = 3_600_000
 const viewer = member(7)
 
 beforeAll(async () => {
-  app = await openDeskApp()
+  app = await openManagementApp()
   own = await app.account({ 7: 1 })
   second = await app.account({ 7: 1 })
   foreign = await app.account()

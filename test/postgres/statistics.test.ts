@@ -400,7 +400,7 @@ describe.skipIf(!hasPostgres)('the statistics on PostgreSQL', () => {
     await insertIntoPostgres(pool, 'record', later)
     const deleter = new RecordDeleter({
       writer: { run: operations.run.bind(operations) as Writer['run'] },
-      desk: { query: (name, input) => pool.read((stepQueries[name] as (input: unknown) => Steps<never>)(input)) },
+      queries: { query: (name, input) => pool.read((stepQueries[name] as (input: unknown) => Steps<never>)(input)) },
       bodies: { erase: async () => {} },
       statistics,
       reader: { openDeletions: () => [] },

@@ -45,8 +45,8 @@ export function writeProviders(folder: string): void {
 }
 
 export async function openRuleOperator(): Promise<RuleOperator> {
-  const folder = mkdtempSync(join(tmpdir(), 'weir-desk-'))
-  const providers = mkdtempSync(join(tmpdir(), 'weir-desk-providers-'))
+  const folder = mkdtempSync(join(tmpdir(), 'weir-management-'))
+  const providers = mkdtempSync(join(tmpdir(), 'weir-management-providers-'))
   writeProviders(providers)
   const logs: string[] = []
   const opened = (env: Record<string, string>): Promise<Store> => {

@@ -1,4 +1,4 @@
-// Chooses a fault for every call, or for one in so many calls: `weir fake-upstream --fault`.
+// Chooses a fault for every call, or for every n-th call: `weir fake-upstream --fault`.
 //
 // The faults of one id take turns. A fault is skipped if it does not fit the call, or if the call's dialect cannot commit
 // it. If none is left, the call gets a good answer.
@@ -15,7 +15,7 @@ export interface RehearsalParts {
   faultIn(dialect: Dialect, name: string): ScriptedFault | undefined
   /** Replaces the dialect of the request's path. */
   readonly dialect: Dialect | undefined
-  /** One call in so many gets a fault; 1 means every call. */
+  /** Every n-th call gets a fault; 1 means every call. */
   readonly every: number
   /** Called for each call with its fault; undefined for a good answer. */
   onCall(request: ReceivedRequest | undefined, fault: ScriptedFault | undefined): void

@@ -1,5 +1,5 @@
-// Bugs that somebody could make while changing the code, one line each, and the tests that must notice each of them. A
-// text to find must stand in its file exactly once: a bug that no longer applies fails instead of passing for caught.
+// Mistakes that a change of the code could make, and the tests that must notice each of them. The text to find must occur
+// in its file exactly once, so that a bug that can no longer be planted is reported as an error and not as caught.
 
 export interface PlantedBug {
   readonly file: string
@@ -335,13 +335,13 @@ export const plantedBugs: readonly PlantedBug[] = [
   },
   {
     file: 'src/management/web/dispatch.ts',
-    find: "if (endpoint.who !== 'nobody' && ask.actor === undefined) throw new Refusal('token_invalid', ask.path)\n",
+    find: "if (endpoint.who !== 'nobody' && request.actor === undefined) throw new Refusal('token_invalid', request.path)\n",
     replace: '',
     tests: ['./test/management/records.test.ts'],
   },
   {
     file: 'src/management/web/dispatch.ts',
-    find: "if (methodOf(ask) !== 'GET') refuseOtherSites(name => ask.header(name))\n",
+    find: "if (methodOf(request) !== 'GET') refuseOtherSites(name => request.header(name))\n",
     replace: '',
     tests: ['./test/management'],
   },

@@ -18,7 +18,7 @@ export const BUDGET_SHARE_BY_EFFORT: Readonly<Record<Effort, number>> = {
   max: 0.95,
 }
 
-/** The smallest thinking budget that is asked for; providers refuse less. */
+/** The smallest thinking budget that is sent; providers refuse smaller ones. */
 export const THINKING_BUDGET_MIN = 1_024
 
 /**

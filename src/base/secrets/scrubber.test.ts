@@ -137,7 +137,7 @@ describe.each(keys)('a key of %s', (_name, prefix, random) => {
   })
 
   test('cannot be guessed letter by letter by a caller whose text an upstream repeats', () => {
-    // What everybody knows of such a key, and eleven or fewer letters of what nobody knows.
+    // The public prefix of such a key, and at most eleven letters of its secret part.
     const known = /T3BlbkFJ|JQQJ99BDACYeBjFXJ3w3AAABACOG/.exec(random)?.[0]
     const guesses = [`${prefix}${random.slice(0, 5)}`, random.slice(0, 11), random.slice(-4)]
     if (known !== undefined) guesses.push(known, random.slice(random.indexOf(known) - 3).slice(0, known.length + 6))

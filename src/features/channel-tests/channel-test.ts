@@ -51,7 +51,7 @@ export interface ChannelTestInput {
   readonly upstreamProtocol: Protocol & { readonly codec: Codec }
 }
 
-export type TestChannel = (ask: ChannelTestInput) => Promise<ChannelTestResult>
+export type TestChannel = (input: ChannelTestInput) => Promise<ChannelTestResult>
 
 /** The dialect for a conversation with the model; undefined if the model has no such dialect. */
 export function conversationProtocol(

@@ -189,7 +189,7 @@ function droppedBefore(notes: ExplanationNotes, { model, id, tags, route }: Unpi
   if (notes.readableRoute !== undefined && !hasModel(notes.readableRoute)) return 'modality_unsupported'
   if (route !== undefined && !hasModel(route)) return 'not_affordable'
   const isInRoute = route?.candidates.some(
-    ({ option, channels }) => option.name === model && channels.some(seat => seat.id === id),
+    ({ option, channels }) => option.name === model && channels.some(channel => channel.id === id),
   )
   return isInRoute ? null : 'kept_elsewhere'
 }

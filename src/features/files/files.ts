@@ -83,15 +83,15 @@ export class FileService {
     this.#parts = parts
   }
 
-  async upload(ask: FileRequest): Promise<FileReply> {
-    const caller = callerOf(ask)
+  async upload(request: FileRequest): Promise<FileReply> {
+    const caller = callerOf(request)
     const entered = this.#parts.gate.admit(caller)
     if (!(entered instanceof GateLease)) throw entered
     try {
-      const { location, permit } = await this.#admit(caller, ask.header(PROVIDER))
+      const { location, permit } = await this.#admit(caller, request.header(PROVIDER))
       try {
         if (!location.provider.free) await this.#checkFunds(caller)
-        const { body, ...reply } = await this.#uploadWithin(caller, ask, location)
+        const { body, ...reply } = await this.#uploadWithin(caller, request, location)
         const headers: Record<string, string> = {}
         addLimitHeaders(headers, permit.quotas, { dialect: ark, dateMs: this.#parts.dateMs() })
         return { ...reply, body, headers }
@@ -121,18 +121,18 @@ export class FileService {
   }
 
   /** Uploads the file, unless the account would have too many files. */
-  async #uploadWithin({ accountId }: Caller, ask: FileRequest, location: FileLocation): Promise<FileReply> {
+  async #uploadWithin({ accountId }: Caller, request: FileRequest, location: FileLocation): Promise<FileReply> {
     const running = this.#uploads.get(accountId) ?? { files: 0, bytes: 0 }
     this.#uploads.set(accountId, running)
     let bytes = 0
     running.files++
     try {
       await this.#checkQuota(accountId, running)
-      const body = await ask.readBody('multipart')
+      const body = await request.readBody('multipart')
       bytes = body.byteLength
       running.bytes += bytes
       await this.#checkQuota(accountId, running)
-      return await this.#put({ accountId, body, location }, ask)
+      return await this.#put({ accountId, body, location }, request)
     } finally {
       running.files--
       running.bytes -= bytes
@@ -163,8 +163,8 @@ export class FileService {
     throw new Refusal(isBudget ? 'budget_too_low' : 'balance_too_low', 'an upload', { hint })
   }
 
-  async #put({ accountId, body, location }: Upload, ask: FileRequest): Promise<FileReply> {
-    const contentType = ask.header('content-type') ?? ''
+  async #put({ accountId, body, location }: Upload, request: FileRequest): Promise<FileReply> {
+    const contentType = request.header('content-type') ?? ''
     if (!/^[\x20-\x7e]{1,4096}$/.test(contentType)) throw new Refusal('form_invalid', 'unusable content type')
     const answer = await this.#ask(location, { body, contentType })
     const { id } = parseAnswerObject(answer.body) ?? {}
@@ -177,28 +177,28 @@ export class FileService {
     return replyOf(answer)
   }
 
-  async get(ask: FileRequest): Promise<FileReply> {
-    const { id, location } = await this.#find(ask)
+  async get(request: FileRequest): Promise<FileReply> {
+    const { id, location } = await this.#find(request)
     return replyOf(await this.#ask(location, { method: 'GET', subpath: `/${id}` }))
   }
 
-  async delete(ask: FileRequest): Promise<FileReply> {
-    const { accountId } = callerOf(ask)
-    const { id, location } = await this.#find(ask)
+  async delete(request: FileRequest): Promise<FileReply> {
+    const { accountId } = callerOf(request)
+    const { id, location } = await this.#find(request)
     const answer = await this.#ask(location, { method: 'DELETE', subpath: `/${id}` })
     await this.#parts.files.remove({ accountId, id })
     return replyOf(answer)
   }
 
   /** Lists what the upstream says about each file; files that it has deleted are left out. */
-  async list(ask: FileRequest): Promise<FileReply> {
-    const { accountId } = callerOf(ask)
-    const limit = limitOf(ask.query('limit'))
+  async list(request: FileRequest): Promise<FileReply> {
+    const { accountId } = callerOf(request)
+    const limit = limitOf(request.query('limit'))
     const all = await this.#parts.files.list(accountId)
-    const ordered = ask.query('order') === 'asc' ? all.toReversed() : all
-    const after = ask.query('after')
+    const ordered = request.query('order') === 'asc' ? all.toReversed() : all
+    const after = request.query('after')
     const rest = after === null ? ordered : ordered.slice(ordered.findIndex(({ id }) => id === after) + 1)
-    const purpose = ask.query('purpose')
+    const purpose = request.query('purpose')
     const found: { readonly id: string; readonly text: string }[] = []
     let next = 0
     // Each file takes one request to its upstream, also where the purpose does not match.
@@ -243,9 +243,9 @@ export class FileService {
     const patterns = [...(allows ?? []), ...(accountAllows ?? [])]
     const named = patterns.flatMap(pattern => {
       // A provider without a list of models accepts any name.
-      const asked = pattern === '*' ? `${id}/x` : openModels ? pattern.replaceAll('*', 'x') : pattern
-      const found = orUndefined(() => this.#parts.targets.modelTargets(asked, requires)) ?? []
-      return found.flatMap(({ provider, names }) => (provider.id === id ? [{ requested: asked, names }] : []))
+      const requested = pattern === '*' ? `${id}/x` : openModels ? pattern.replaceAll('*', 'x') : pattern
+      const found = orUndefined(() => this.#parts.targets.modelTargets(requested, requires)) ?? []
+      return found.flatMap(({ provider, names }) => (provider.id === id ? [{ requested, names }] : []))
     })
     const isOpen = allows === null && accountAllows === null && openModels
     const isAllowed = (model: RestrictedModel): boolean =>
@@ -259,9 +259,9 @@ export class FileService {
     return channel && { provider: providers.get(channel.providerId)!, channel }
   }
 
-  async #find(ask: FileRequest): Promise<{ readonly id: string; readonly location: FileLocation }> {
-    const id = ask.path.slice(ask.path.lastIndexOf('/') + 1)
-    const owner = { accountId: callerOf(ask).accountId, id }
+  async #find(request: FileRequest): Promise<{ readonly id: string; readonly location: FileLocation }> {
+    const id = request.path.slice(request.path.lastIndexOf('/') + 1)
+    const owner = { accountId: callerOf(request).accountId, id }
     const channel = ID.test(id) ? await this.#parts.files.channelOf(owner) : undefined
     if (channel === undefined) throw unknownFile(id)
     const location = this.#locationOf(channel)
@@ -280,9 +280,9 @@ export class FileService {
     return json === undefined || (purpose !== null && json.purpose !== purpose) ? undefined : body.toString()
   }
 
-  async #ask(location: FileLocation, asked: Partial<UpstreamQuery>): Promise<UpstreamQueryAnswer> {
+  async #ask(location: FileLocation, query: Partial<UpstreamQuery>): Promise<UpstreamQueryAnswer> {
     const [bytesMax, msMax] = [bounds.errorBodyBytesMax, bounds.firstContentMsMax]
-    const question: UpstreamQuery = { ...location, dialect: DIALECT, bytesMax, msMax, ...asked }
+    const question: UpstreamQuery = { ...location, dialect: DIALECT, bytesMax, msMax, ...query }
     const answer = await this.#parts.queryUpstream(question).catch(fault => {
       throw fault instanceof UpstreamQueryFailed ? fault.refusal : fault
     })

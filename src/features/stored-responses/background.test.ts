@@ -1,5 +1,5 @@
-// What a process does for callers that follow its background responses at other processes: it stores the events when it is
-// asked for them, and no more often than its own callers can bear.
+// A process whose background responses are followed at other processes: it stores the events when they are requested, but
+// not so often that its own callers have to wait.
 
 import { afterEach, expect, test } from 'bun:test'
 import { buildLog } from '../../base/log.ts'
@@ -107,7 +107,7 @@ test('events are stored once for each time that somebody asks', async () => {
   expect(stored).toEqual([])
   ask(call, 'events')
   await until(() => stored.length === 1)
-  // Those who asked have left.
+  // The callers that follow the events have disconnected.
   call.send()
   await looks(3)
   expect(stored).toEqual([1])

@@ -68,7 +68,10 @@ export function buildBackground({ responses, jobs, disconnects, log, heartbeatMs
     await responses.put(facts, { ...body, events: run.events.text })
   }
 
-  /** Stores the events so far, for callers that follow them at another process. A response that has ended stays as it is. */
+  /**
+   * Stores the events so far, for callers that follow them at another process. A response that has ended stays as it
+   * is.
+   */
   async function storeEventsSoFar(run: BackgroundRun): Promise<void> {
     const { storedCall, events } = run
     const { queuedResponse, input } = storedCall
@@ -94,15 +97,16 @@ export function buildBackground({ responses, jobs, disconnects, log, heartbeatMs
   let isStoring = false
 
   /**
-   * Stores the events that others ask for, until nobody asks any more. The whole of them is encrypted each time, which
-   * blocks the thread: so one call follows the other, and the pause counts for all of them together.
+   * Stores the events that other processes request, until there are no more requests. All events of a call are
+   * encrypted each time, which blocks the thread: so calls are stored one after the other, and the pause applies to all
+   * of them together.
    */
   async function storeAskedEvents(): Promise<void> {
     if (isStoring) return
     isStoring = true
-    for (let asked = runsToStore(); asked.length > 0; asked = runsToStore()) {
+    for (let waiting = runsToStore(); waiting.length > 0; waiting = runsToStore()) {
       const sinceMs = performance.now()
-      for (const run of asked) await storeEventsSoFar(run)
+      for (const run of waiting) await storeEventsSoFar(run)
       await pause(pauseAfterMs(performance.now() - sinceMs))
     }
     isStoring = false
@@ -116,7 +120,7 @@ export function buildBackground({ responses, jobs, disconnects, log, heartbeatMs
 
   let isAsking = false
 
-  /** As long as calls run here: does what other processes ask for. */
+  /** Carries out the requests of other processes, while calls run here. */
   async function fulfilWishes(): Promise<void> {
     if (isAsking) return
     isAsking = true

@@ -1,7 +1,7 @@
-// Responses that another process of the gateway makes: follows their events, and has them ended. That process is asked
-// through its lease of the response, and looks for what it is asked. It stores the events so far each time that it is
-// asked for them, so those who follow them ask and read again and again. If it dies, its lease ends, and the others have
-// marked the response as failed.
+// Follows and ends responses that another process of the gateway makes. A request to that process is a field of its
+// lease of the response, which it polls. Each time its events are requested, it stores the events so far, so a process
+// that follows them requests and reads them repeatedly. If it dies, its lease ends, and another process has marked the
+// response as failed.
 
 import { bounds } from '../../base/bounds.ts'
 import type { Log } from '../../base/log.ts'

@@ -1,8 +1,8 @@
-// Large stored responses and conversations are read one after the other. To decrypt, parse and write 22 MiB of stored turns
-// takes the thread that serves calls some hundred milliseconds, and a request of 100 bytes can ask for it. So an account that has asked for
-// it waits several times as long before its next turn, as it does after it has sent a body of that size.
+// Large stored responses and conversations are read one after the other. To decrypt, parse and write 22 MiB of stored
+// turns takes the thread that serves calls some hundred milliseconds, and a request of 100 bytes can cause it. So an
+// account waits several times as long before its next turn, as it does after it has sent a body of that size.
 //
-// How large a conversation is turns out while it is read. Work that has read more than its class allows is ended, waits
+// The size of a conversation is not known before it is read. Work that has read more than its class allows is ended, waits
 // for a turn of the next class, and starts from the beginning: while it waits it holds nothing of what it has read.
 
 import { bounds } from '../../base/bounds.ts'
@@ -17,7 +17,7 @@ export interface ReadingOwner {
   throwIfGone(): void
 }
 
-/** Its name is that of the account's received bodies. */
+/** Has the same name as the owner of the account's received bodies. */
 export const readingOwner = (accountId: number, throwIfGone: () => void = () => {}): ReadingOwner => ({
   name: `account ${accountId}`,
   throwIfGone,
@@ -28,7 +28,7 @@ export type Work<T> = (charge: ChargeBytes) => Promise<T>
 
 interface SizeClass {
   readonly bytesMax: number
-  /** Undefined: nobody waits. */
+  /** Undefined if no work waits. */
   readonly queue?: FairQueue
 }
 

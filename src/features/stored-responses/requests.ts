@@ -50,7 +50,7 @@ export interface StoredResponseRequest extends RequestHead {
   readBody(): Promise<Buffer>
 }
 
-type AnswerState = (ask: StoredResponseRequest, protocol: Protocol) => Promise<Response>
+type AnswerState = (request: StoredResponseRequest, protocol: Protocol) => Promise<Response>
 
 export interface StoredResponseRequests {
   readonly retrieve: AnswerState
@@ -112,12 +112,12 @@ export function buildStoredResponseRequests(parts: StoredResponseRequestsParts):
   /** The upstream's own answer, where the caller's id of the response is the upstream's id. */
   async function fromUpstream(
     stored: StoredResponse,
-    ask: StoredResponseQuery,
+    request: StoredResponseQuery,
     protocol: Protocol,
   ): Promise<Response | undefined> {
     if (stored.upstreamId !== stored.id) return undefined
     const keeper = upstreams.storingChannel(stored, protocol)
-    if (keeper !== undefined) return await upstreams.ask(keeper, ask)
+    if (keeper !== undefined) return await upstreams.ask(keeper, request)
     if (stored.isUnread) return undefined
     throw new Refusal('no_channel', stored.channel ?? '', { hint: hintOf('call_channel_removed') })
   }
@@ -127,36 +127,36 @@ export function buildStoredResponseRequests(parts: StoredResponseRequestsParts):
    * in the hands of its process, which stores the events last: it must not do that after the response was deleted.
    */
   async function endElsewhere(
-    ask: StoredResponseRequest,
+    request: StoredResponseRequest,
     stored: StoredResponse,
     wish: 'cancel' | 'delete',
   ): Promise<boolean> {
     if ((wish === 'cancel' && isOver(stored)) || !(await background.isElsewhere(stored))) return false
-    ask.allowSilence()
+    request.allowSilence()
     if (await elsewhere.end(stored, wish)) return true
     const hint = hintOf('call_made_elsewhere')
     throw new Refusal('response_unfit', 'it is made elsewhere', { hint })
   }
 
-  async function retrieve(ask: StoredResponseRequest, protocol: Protocol, onEnd: () => void): Promise<Response> {
-    const stored = await find(ask)
-    const query = queryOf(ask, ['include', 'include[]', ...(isStreamed(ask) ? STREAM_FIELDS : [])])
+  async function retrieve(request: StoredResponseRequest, protocol: Protocol, onEnd: () => void): Promise<Response> {
+    const stored = await find(request)
+    const query = queryOf(request, ['include', 'include[]', ...(isStreamed(request) ? STREAM_FIELDS : [])])
     // Only what was counted as a stream may become one: an upstream may read `stream=1`, or the last of two values.
-    if (isStreamed(ask)) query.set('stream', 'true')
+    if (isStreamed(request)) query.set('stream', 'true')
     const upstreamAnswer = await fromUpstream(stored, { method: 'GET', query, onEnd }, protocol)
     if (upstreamAnswer !== undefined) return upstreamAnswer
     const run = background.find(stored)
     // The events of a response are stored after the response: one that is over may not have them yet.
-    const mayBeMade = isStreamed(ask) || !isOver(stored)
+    const mayBeMade = isStreamed(request) || !isOver(stored)
     const isElsewhere = run === undefined && mayBeMade && (await background.isElsewhere(stored))
-    if (!isStreamed(ask)) {
+    if (!isStreamed(request)) {
       // The body is read now: the response may have ended since it was found.
       return json(
         await open(stored, now => JSON.stringify(isElsewhere ? callerResponse(now.body!) : currentResponse(now, run))),
       )
     }
-    const after = integerIn(ask, 'starting_after', { fallback: -1, least: 0, most: Number.MAX_SAFE_INTEGER })
-    ask.allowSilence()
+    const after = integerIn(request, 'starting_after', { fallback: -1, least: 0, most: Number.MAX_SAFE_INTEGER })
+    request.allowSilence()
     if (run?.exchange.call?.stream) return run.events.stream(after, { 'content-type': SSE_TYPE }, onEnd)
     if (isElsewhere) return elsewhere.follow(stored).stream(after, { 'content-type': SSE_TYPE }, onEnd)
     await run?.ended
@@ -167,25 +167,27 @@ export function buildStoredResponseRequests(parts: StoredResponseRequestsParts):
   return {
     compact: buildCompact(parts),
 
-    retrieve: (ask, protocol) =>
-      isStreamed(ask) ? follow(ask, onEnd => retrieve(ask, protocol, onEnd)) : retrieve(ask, protocol, () => {}),
+    retrieve: (request, protocol) =>
+      isStreamed(request)
+        ? follow(request, onEnd => retrieve(request, protocol, onEnd))
+        : retrieve(request, protocol, () => {}),
 
-    async delete(ask, protocol) {
-      const stored = await find(ask)
-      if (!(await endElsewhere(ask, stored, 'delete'))) await background.find(stored)?.delete()
+    async delete(request, protocol) {
+      const stored = await find(request)
+      if (!(await endElsewhere(request, stored, 'delete'))) await background.find(stored)?.delete()
       const keeper = upstreams.storingChannel(stored, protocol)
       await (keeper && upstreams.ask(keeper, { method: 'DELETE' }).catch(throwUnlessGone))
       await responses.delete(stored)
       return json(writeDeleted(stored.id))
     },
 
-    async cancel(ask, protocol) {
-      const stored = await find(ask)
+    async cancel(request, protocol) {
+      const stored = await find(request)
       const upstreamAnswer = await fromUpstream(stored, { method: 'POST', subpath: '/cancel' }, protocol)
       if (upstreamAnswer !== undefined) return upstreamAnswer
       const run = background.find(stored)
       await run?.cancel()
-      if (run === undefined) await endElsewhere(ask, stored, 'cancel')
+      if (run === undefined) await endElsewhere(request, stored, 'cancel')
       const response = await open(stored, now => currentResponse(now, undefined))
       if (response.background !== true) {
         const hint = hintOf('call_not_background')
@@ -194,12 +196,12 @@ export function buildStoredResponseRequests(parts: StoredResponseRequestsParts):
       return json(JSON.stringify(response))
     },
 
-    async inputItems(ask, protocol) {
-      const stored = await find(ask)
-      const query = queryOf(ask, ['after', 'limit', 'order', 'include', 'include[]'])
+    async inputItems(request, protocol) {
+      const stored = await find(request)
+      const query = queryOf(request, ['after', 'limit', 'order', 'include', 'include[]'])
       const upstreamAnswer = await fromUpstream(stored, { method: 'GET', subpath: '/input_items', query }, protocol)
       if (upstreamAnswer !== undefined) return upstreamAnswer
-      const page = readPage(ask)
+      const page = readPage(request)
       return json(writePage(await previousResponses.inputItemsOf(stored, page), page))
     },
   }
@@ -208,15 +210,16 @@ export function buildStoredResponseRequests(parts: StoredResponseRequestsParts):
 const STREAM_FIELDS = ['include_obfuscation', 'starting_after']
 
 /** A HEAD request has no body, and would never end. */
-const isStreamed = (ask: StoredResponseRequest): boolean => ask.method === 'GET' && ask.query('stream') === 'true'
+const isStreamed = (request: StoredResponseRequest): boolean =>
+  request.method === 'GET' && request.query('stream') === 'true'
 
-type Follow = (ask: StoredResponseRequest, open: (onEnd: () => void) => Promise<Response>) => Promise<Response>
+type Follow = (request: StoredResponseRequest, open: (onEnd: () => void) => Promise<Response>) => Promise<Response>
 
 /** Bounds how many callers follow events: each of them takes a connection, and time for each event. */
 function buildFollowers(): Follow {
   const open = new AccountShares({ total: bounds.followersMax, perAccount: bounds.followersOfAccountMax })
-  return async (ask, follow) => {
-    const { accountId } = ask.caller!
+  return async (request, follow) => {
+    const { accountId } = request.caller!
     if (!open.take(accountId)) {
       const hint = hintOf('call_followers_max')
       throw new Refusal('concurrency_exceeded', `followers of account ${accountId}`, { retryAfterMs: 1_000, hint })
@@ -226,7 +229,7 @@ function buildFollowers(): Follow {
       if (isOpen) open.release(accountId)
       isOpen = false
     }
-    ask.onDisconnect(release)
+    request.onDisconnect(release)
     try {
       const response = await follow(release)
       if (bodyWriterOf(response) === undefined) release() // it is written whole
@@ -240,10 +243,10 @@ function buildFollowers(): Follow {
 
 /** Nothing is generated, so the request is free. */
 function buildCompact({ responses, previousResponses, dateMs }: StoredResponseRequestsParts): AnswerState {
-  return async function compact(ask) {
-    const { requestId } = ask
-    const { accountId } = ask.caller!
-    const body = await ask.readBody()
+  return async function compact(request) {
+    const { requestId } = request
+    const { accountId } = request.caller!
+    const body = await request.readBody()
     const { json: requestJson } = readJsonObject(body, ['model', 'input', 'previous_response_id'])
     checkModelName(requireModel(requestJson))
     const previousId = readOptional(requestJson, 'previous_response_id', 'text')
@@ -285,17 +288,17 @@ function eventsOf(stored: StoredResponse, after: number, charge: ChargeBytes = (
   return Buffer.concat(frames.filter(frame => sequenceNumber(frame) > after)).toString()
 }
 
-function queryOf(ask: StoredResponseRequest, names: readonly string[]): URLSearchParams {
+function queryOf(request: StoredResponseRequest, names: readonly string[]): URLSearchParams {
   const query = new URLSearchParams()
-  for (const name of names) for (const value of ask.queries(name)) query.append(name, value)
+  for (const name of names) for (const value of request.queries(name)) query.append(name, value)
   return query
 }
 
-function readPage(ask: StoredResponseRequest): ItemPageRequest {
-  const order = ask.query('order') ?? 'desc'
+function readPage(request: StoredResponseRequest): ItemPageRequest {
+  const order = request.query('order') ?? 'desc'
   if (order !== 'asc' && order !== 'desc') throw invalid('order', 'must be asc or desc')
-  const limit = integerIn(ask, 'limit', { fallback: 20, least: 1, most: 100 })
-  return { after: ask.query('after') ?? undefined, limit, order }
+  const limit = integerIn(request, 'limit', { fallback: 20, least: 1, most: 100 })
+  return { after: request.query('after') ?? undefined, limit, order }
 }
 
 interface Range {
@@ -304,8 +307,8 @@ interface Range {
   readonly most: number
 }
 
-function integerIn(ask: StoredResponseRequest, name: string, { fallback, least, most }: Range): number {
-  const text = ask.query(name)
+function integerIn(request: StoredResponseRequest, name: string, { fallback, least, most }: Range): number {
+  const text = request.query(name)
   if (text === null || text === '') return fallback
   const value = /^\d{1,16}$/.test(text) ? Number(text) : Number.NaN
   if (!(value >= least && value <= most)) throw invalid(name, `must be an integer from ${least} to ${most}`)

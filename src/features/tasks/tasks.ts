@@ -86,18 +86,18 @@ export class TaskService {
     await this.#polls.whenIdle()
   }
 
-  async get(ask: TaskApiRequest): Promise<TaskReply> {
-    return { body: await this.#bodyOf(await this.#refreshed(await this.#find(ask))) }
+  async get(request: TaskApiRequest): Promise<TaskReply> {
+    return { body: await this.#bodyOf(await this.#refreshed(await this.#find(request))) }
   }
 
-  async list(ask: TaskApiRequest): Promise<TaskReply> {
-    const { tasks, total } = await this.#parts.tasks.list(callerOf(ask).accountId, filterOf(ask))
+  async list(request: TaskApiRequest): Promise<TaskReply> {
+    const { tasks, total } = await this.#parts.tasks.list(callerOf(request).accountId, filterOf(request))
     return { body: `{"total":${total},"items":[${tasks.map(visibleBody).join(',')}]}` }
   }
 
-  async delete(ask: TaskApiRequest): Promise<TaskReply> {
+  async delete(request: TaskApiRequest): Promise<TaskReply> {
     // A finished task is settled before its upstream deletes it.
-    const found = await this.#find(ask)
+    const found = await this.#find(request)
     const polledMs = found.polledMs ?? found.createdMs
     const isWaiting = found.status === 'queued' && this.#parts.dateMs() - polledMs < WAITING_MS
     const task = isWaiting ? found : await this.#refreshed(found)
@@ -110,9 +110,9 @@ export class TaskService {
     return { body: '' }
   }
 
-  async #find(ask: TaskApiRequest): Promise<Task> {
-    const id = ask.path.slice(ask.path.lastIndexOf('/') + 1)
-    const task = isTaskId(id) ? await this.#parts.tasks.get({ accountId: callerOf(ask).accountId, id }) : undefined
+  async #find(request: TaskApiRequest): Promise<Task> {
+    const id = request.path.slice(request.path.lastIndexOf('/') + 1)
+    const task = isTaskId(id) ? await this.#parts.tasks.get({ accountId: callerOf(request).accountId, id }) : undefined
     if (task === undefined || task.upstreamId === null) throw unknownTask(id)
     return task
   }
@@ -187,13 +187,13 @@ function isUnfinished(body: Buffer): boolean {
   return report?.state !== undefined && !isTaskOver(report.state) && !report.hasResult
 }
 
-function filterOf(ask: TaskApiRequest) {
-  const filter = (name: string): string | undefined => ask.query(`filter.${name}`) || undefined
+function filterOf(request: TaskApiRequest) {
+  const filter = (name: string): string | undefined => request.query(`filter.${name}`) || undefined
   const state = filter('status')
   const status = taskStates.find(one => one === state)
   if (state !== undefined && status === undefined) throw invalid('filter.status', `must be one of ${taskStates.join()}`)
-  const ids = ask.queries('filter.task_ids').slice(0, bounds.tasksListedMax)
-  const limit = countOf(ask, 'page_size', PAGE_SIZE)
+  const ids = request.queries('filter.task_ids').slice(0, bounds.tasksListedMax)
+  const limit = countOf(request, 'page_size', PAGE_SIZE)
   const model = filter('model')
   return {
     status,
@@ -201,12 +201,12 @@ function filterOf(ask: TaskApiRequest) {
     ids: ids.length === 0 ? undefined : ids,
     serviceTier: filter('service_tier'),
     limit,
-    offset: (countOf(ask, 'page_num', 1) - 1) * limit,
+    offset: (countOf(request, 'page_num', 1) - 1) * limit,
   }
 }
 
-function countOf(ask: TaskApiRequest, name: string, fallback: number): number {
-  const text = ask.query(name)
+function countOf(request: TaskApiRequest, name: string, fallback: number): number {
+  const text = request.query(name)
   if (text === null || text === '') return fallback
   if (!/^[1-9]\d{0,2}$/.test(text) || Number(text) > bounds.tasksListedMax) {
     throw invalid(name, `must be an integer from 1 to ${bounds.tasksListedMax}`)

@@ -12,7 +12,7 @@ import type { CountFactors } from '../../vault/count-factors.ts'
 import { promptOf } from './prompt-text.ts'
 
 export interface FactorLearning {
-  /** A caller has asked for a token count of this model. */
+  /** A caller has requested a token count of this model. */
   track(model: string): void
   /** Called before the call is forwarded, because afterwards its body is freed. */
   begin(exchange: Exchange): void

@@ -42,8 +42,8 @@ export function buildLocalCount({ countTokens, factors, learning }: LocalCountPa
     const name = fullModelName(counting)
     learning.track(name)
     const { factor, band } = factors.get(name)
-    const said = counting.conversation()
-    const prompts = said === undefined ? dialect.readTexts!(call).map(textOnly) : [promptOf(said)]
+    const conversation = counting.conversation()
+    const prompts = conversation === undefined ? dialect.readTexts!(call).map(textOnly) : [promptOf(conversation)]
     const counted = await Promise.all(prompts.map(({ text }) => count(text)))
     const isCounted = counted.every(one => one !== undefined)
     const counts = prompts.map(({ text, overhead, media }, at) => {

@@ -31,7 +31,7 @@ export interface CountApiRequest extends RequestHead {
   readBody(): Promise<Buffer>
 }
 
-export type CountCall = (ask: CountApiRequest, dialect: TokenCountDialect) => Promise<CountReply>
+export type CountCall = (request: CountApiRequest, dialect: TokenCountDialect) => Promise<CountReply>
 
 export interface CountCallParts extends LocalCountParts {
   readonly targets: Pick<Targets, 'modelTargets'>
@@ -80,19 +80,19 @@ export function buildCountCall(parts: CountCallParts): CountCall {
     }
   }
 
-  return async function countCall(ask, dialect) {
+  return async function countCall(request, dialect) {
     // The limits are checked before the body is read, so that a refused body counts as well.
-    const permit = await limitRate(ask.caller, aboutCounting)
+    const permit = await limitRate(request.caller, aboutCounting)
     try {
-      return await countWith(permit, ask, dialect)
+      return await countWith(permit, request, dialect)
     } finally {
       permit.lease.release()
     }
   }
 
-  async function countWith(permit: Permit, ask: CountApiRequest, dialect: TokenCountDialect): Promise<CountReply> {
-    const { caller } = ask
-    const read = dialect.readCall(await ask.readBody(), ask)
+  async function countWith(permit: Permit, request: CountApiRequest, dialect: TokenCountDialect): Promise<CountReply> {
+    const { caller } = request
+    const read = dialect.readCall(await request.readBody(), request)
     // A key may not count with a model that it may not call, because a count may show the text to a provider.
     const [target] = selectUsable(targets.modelTargets(read.model, caller.requires), found => {
       checkModelAllowed(caller, { requested: read.model, names: found.names })
@@ -103,8 +103,8 @@ export function buildCountCall(parts: CountCallParts): CountCall {
     const about = { protocol: dialect.protocol, provider, accountId: caller.accountId }
     const channels = await references.channelsFor(call, { ...about, channels: target!.channels })
     let conversation: Conversation | undefined
-    const said = (): Conversation | undefined => (conversation ??= dialect.codec?.readConversation(call))
-    const forwarded = forwardedHeaders(dialect.protocol, ask) ?? {}
+    const readConversation = (): Conversation | undefined => (conversation ??= dialect.codec?.readConversation(call))
+    const forwarded = forwardedHeaders(dialect.protocol, request) ?? {}
     const counting: CountedCall = {
       dialect,
       provider,
@@ -112,7 +112,7 @@ export function buildCountCall(parts: CountCallParts): CountCall {
       channels,
       call,
       forwardedHeaders: forwarded,
-      conversation: said,
+      conversation: readConversation,
     }
     const { body, headers } = (await byProvider(counting)) ?? (await ownCounts(counting))
     const replyHeaders: Record<string, string> = { ...headers }

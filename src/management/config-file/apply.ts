@@ -67,8 +67,8 @@ export async function applyPlan(
   for (const change of changes) {
     const answer = await attempt(change, () => change.run(contextOf(change)))
     isDone.add(change)
-    const said = (answer as Fields | undefined)?.warnings as readonly string[] | undefined
-    noted.push(...(said ?? []).map(text => `${titleOf(change)}: ${text}`))
+    const warnings = (answer as Fields | undefined)?.warnings as readonly string[] | undefined
+    noted.push(...(warnings ?? []).map(text => `${titleOf(change)}: ${text}`))
   }
   for (const { change } of last) isDone.delete(change)
   for (const { change, step } of last) {

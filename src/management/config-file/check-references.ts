@@ -211,8 +211,8 @@ export class References {
     const known = this.#accounts.get(written)
     if (known !== undefined) return known
     try {
-      const asked = /^acc_[0-9a-z]{11}$/.test(written) ? { id: written } : { name: written }
-      const found = await findAccount(this.#client, asked)
+      const wanted = /^acc_[0-9a-z]{11}$/.test(written) ? { id: written } : { name: written }
+      const found = await findAccount(this.#client, wanted)
       if (found !== undefined) {
         this.#accounts.set(written, String(found.id))
         return String(found.id)

@@ -27,9 +27,9 @@ export class PriceTrials {
     this.#parts = parts
   }
 
-  backtest(ask: Omit<BacktestRequest, 'place' | 'msMax'>): Promise<BacktestResult> {
+  backtest(request: Omit<BacktestRequest, 'place' | 'msMax'>): Promise<BacktestResult> {
     const { place } = this.#parts
-    return this.#run('backtest', { ...ask, place, msMax: bounds.backtestMsMax })
+    return this.#run('backtest', { ...request, place, msMax: bounds.backtestMsMax })
   }
 
   check(): Promise<SourceCheck> {

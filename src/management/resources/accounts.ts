@@ -141,10 +141,10 @@ function readEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
       ),
       answer: listOf(ListedAccount),
       async run({ query: { use, ...query }, scope }) {
-        const ask = buildListQuery(query, scope, '-created')
-        const page = await parts.queryWorker.query('accounts', ask)
+        const pageQuery = buildListQuery(query, scope, '-created')
+        const page = await parts.queryWorker.query('accounts', pageQuery)
         const uses = use === true ? await usesOf(parts, 'accountUse', page.rows) : new Map<number, never>()
-        return listAnswer(page, ask, account => {
+        return listAnswer(page, pageQuery, account => {
           const found = uses.get(account.id)
           return {
             ...shownAccount(account),

@@ -64,13 +64,13 @@ export function auditLogEndpoints({ queryWorker }: ManagementParts): readonly We
         // The text has the addresses of all people.
         if (raw && scope !== null)
           throw new Refusal('role_too_low', 'raw', { param: 'raw', hint: hintOf('raw_for_staff') })
-        const ask = buildListQuery(query, scope, '-seq')
+        const pageQuery = buildListQuery(query, scope, '-seq')
         // The address of another person is only for staff.
         const maySeeAddress = (by: string): boolean => scope === null || by === subjectOf(actor)
-        const page = await queryWorker.query(raw ? 'rawAuditLog' : 'auditLog', ask)
+        const page = await queryWorker.query(raw ? 'rawAuditLog' : 'auditLog', pageQuery)
         return listAnswer<(typeof page.rows)[number], z.input<typeof AuditRow>>(
           page,
-          ask,
+          pageQuery,
           ({ madeMs, accountId, changes, ...row }) => ({
             ...row,
             address: maySeeAddress(row.actor) ? row.address : null,
@@ -103,10 +103,13 @@ export function auditLogEndpoints({ queryWorker }: ManagementParts): readonly We
 }
 
 /** Checks slice by slice, so that other queries do not wait for the whole check. `head` is `<seq>:<hash>`. */
-async function checkAll(desk: ManagementParts['queryWorker'], head: string | undefined): Promise<AuditCheckResult> {
+async function checkAll(
+  queryWorker: ManagementParts['queryWorker'],
+  head: string | undefined,
+): Promise<AuditCheckResult> {
   const [seq, hash = ''] = head?.split(':') ?? []
   const known = seq === undefined ? undefined : { seq: Number(seq), hash }
-  let checked = await desk.query('checkAuditLog', { known })
-  while (checked.goesOn) checked = await desk.query('checkAuditLog', { known, after: checked.head })
+  let checked = await queryWorker.query('checkAuditLog', { known })
+  while (checked.goesOn) checked = await queryWorker.query('checkAuditLog', { known, after: checked.head })
   return checked
 }

@@ -72,7 +72,7 @@ function endpointsOf({ queryWorker, writer, dateMs }: ManagementParts, of: Owner
       summary: `List the budgets of ${ownerNames[of]}.`,
       params: owner,
       answer: z.object({ data: z.array(Budget) }),
-      run: async ask => ({ body: { data: (await read(ask)).map(budget => shownBudget(budget, dateMs())) } }),
+      run: async request => ({ body: { data: (await read(request)).map(budget => shownBudget(budget, dateMs())) } }),
     }),
     endpoint({
       method: 'PUT',
@@ -83,21 +83,21 @@ function endpointsOf({ queryWorker, writer, dateMs }: ManagementParts, of: Owner
       changes,
       body: z.strictObject({ cap: boundUsd }),
       answer: Budget,
-      async run(ask) {
+      async run(request) {
         const {
           params,
           body: { cap },
           scope,
           by,
-        } = ask
+        } = request
         const wanted = spanIn(params)
-        await read(ask) // refuses the number of an account that is written as the id of a key
+        await read(request) // refuses the number of an account that is written as the id of a key
         const budgetId = { scopeId: idIn(params), scope, span: wanted }
         requireDone(await writer.run('setBudget', { ...budgetId, cap }, by), {
           scope_unknown: resourceUnknown,
           budget_wider: budgetTooWide,
         })
-        const budget = requireFound((await read(ask)).find(row => row.span === wanted))
+        const budget = requireFound((await read(request)).find(row => row.span === wanted))
         return { body: shownBudget(budget, dateMs()), version: budget.version }
       },
     }),
@@ -110,9 +110,9 @@ function endpointsOf({ queryWorker, writer, dateMs }: ManagementParts, of: Owner
       changes,
       answer: noContent,
       status: 204,
-      async run(ask) {
-        const { params, scope, by } = ask
-        await read(ask)
+      async run(request) {
+        const { params, scope, by } = request
+        await read(request)
         const budgetId = { scopeId: idIn(params), scope, span: spanIn(params) }
         const result = await writer.run('setBudget', { ...budgetId, cap: null }, by)
         requireDone(result, { scope_unknown: resourceUnknown, none: resourceUnknown, budget_wider: budgetTooWide })

@@ -105,9 +105,9 @@ function readEndpoints(parts: ManagementParts, { show, one }: ChannelHelpers): r
       query: listQuery(filters, ['id']),
       answer: listOf(Channel),
       async run({ query }) {
-        const ask = buildListQuery(query, null, 'id')
-        const page = pageInMemory(filterViews(channelViews(parts), query), ask, ({ id }) => id)
-        return listAnswer({ ...page, rows: await show(page.rows) }, ask, channel => channel)
+        const pageQuery = buildListQuery(query, null, 'id')
+        const page = pageInMemory(filterViews(channelViews(parts), query), pageQuery, ({ id }) => id)
+        return listAnswer({ ...page, rows: await show(page.rows) }, pageQuery, channel => channel)
       },
     }),
     endpoint({

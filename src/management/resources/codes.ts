@@ -93,8 +93,8 @@ function listEndpoints({ queryWorker, dateMs }: ManagementParts): readonly WebEn
       async run({ query: { state, ...query }, scope }) {
         const nowMs = dateMs()
         const filters = state === undefined ? {} : stateFilters[state](nowMs)
-        const ask = buildListQuery({ ...query, ...filters }, scope, '-made')
-        return listAnswer(await queryWorker.query('codes', ask), ask, code => showCode(code, nowMs))
+        const pageQuery = buildListQuery({ ...query, ...filters }, scope, '-made')
+        return listAnswer(await queryWorker.query('codes', pageQuery), pageQuery, code => showCode(code, nowMs))
       },
     }),
     endpoint({

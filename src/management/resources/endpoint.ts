@@ -64,13 +64,13 @@ export interface EndpointRow<P extends Shape | undefined, Q extends Shape | unde
   readonly contentType?: string | readonly string[]
   /** Default 200. */
   readonly status?: 201 | 202 | 204
-  run(ask: ManagementRequest<Out<P>, Out<Q>, Out<B>>): Promise<EndpointAnswer<z.input<A>> | Response>
+  run(request: ManagementRequest<Out<P>, Out<Q>, Out<B>>): Promise<EndpointAnswer<z.input<A>> | Response>
 }
 
 /** A row without the static types of its schemas. */
 export interface WebEndpoint extends Omit<EndpointRow<Shape, Shape, Schema, Schema>, 'run' | 'changes'> {
   changes?(params: never, body: never): readonly string[]
-  run(ask: ManagementRequest<never, never, never>): Promise<EndpointAnswer<unknown> | Response>
+  run(request: ManagementRequest<never, never, never>): Promise<EndpointAnswer<unknown> | Response>
 }
 
 /** Whether a request only reads. */

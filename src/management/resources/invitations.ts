@@ -102,10 +102,10 @@ export function invitationEndpoints(parts: ManagementParts): readonly WebEndpoin
       ),
       answer: listOf(Invitation),
       async run({ query, scope }) {
-        const ask = buildListQuery(query, scope, '-made')
+        const pageQuery = buildListQuery(query, scope, '-made')
         const nowMs = dateMs()
-        const page = await queryWorker.query('invitations', { ...ask, nowMs })
-        return listAnswer(page, ask, row => showInvitation(row, nowMs))
+        const page = await queryWorker.query('invitations', { ...pageQuery, nowMs })
+        return listAnswer(page, pageQuery, row => showInvitation(row, nowMs))
       },
     }),
     endpoint({

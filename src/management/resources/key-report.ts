@@ -110,14 +110,14 @@ export function keyReportEndpoints(parts: ManagementParts): readonly WebEndpoint
 
   function listModels(rights: KeyRights, { allowed, text, ...query }: z.output<typeof modelQuery>) {
     const gateway = running()
-    const ask = buildListQuery(query, null, 'name')
+    const pageQuery = buildListQuery(query, null, 'name')
     const rows = names(parts).filter(
       ({ name }) => text === undefined || name.toLowerCase().includes(text.toLowerCase()),
     )
     const withReason = rows.map(row => ({ ...row, reason: gateway.modelProblem(row.name, rights) ?? null }))
     const wanted = withReason.filter(({ reason }) => allowed === undefined || allowed === (reason === null))
-    const page = pageInMemory(wanted, ask, ({ name }) => name)
-    return listAnswer(page, ask, row => ({ ...row, allowed: row.reason === null }))
+    const page = pageInMemory(wanted, pageQuery, ({ name }) => name)
+    return listAnswer(page, pageQuery, row => ({ ...row, allowed: row.reason === null }))
   }
 
   return [

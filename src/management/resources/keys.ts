@@ -216,10 +216,10 @@ function readEndpoints(parts: ManagementParts, show: Shown): readonly WebEndpoin
           ...(from !== undefined && { from: idAtMs(from) }),
           ...(before !== undefined && { before: idAtMs(before) }),
         }
-        const ask = buildListQuery({ ...query, ...filters }, scope, '-created')
-        const page = await queryWorker.query('keys', ask)
+        const pageQuery = buildListQuery({ ...query, ...filters }, scope, '-created')
+        const page = await queryWorker.query('keys', pageQuery)
         const uses = use === true ? await usesOf(parts, 'keyUse', page.rows) : new Map<number, never>()
-        return listAnswer(page, ask, key => {
+        return listAnswer(page, pageQuery, key => {
           const found = uses.get(key.id)
           const budgets = found?.budgets.map(budget => shownBudget(budget, nowMs)) ?? []
           return { ...shown(key, nowMs), use: found === undefined ? null : { ...shownUse(found), budgets } }

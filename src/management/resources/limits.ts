@@ -122,8 +122,8 @@ function readEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
       ),
       answer: listOf(Limit),
       async run({ query }) {
-        const ask = buildListQuery(query, null, 'id')
-        return listAnswer(await parts.queryWorker.query('limits', ask), ask, shown)
+        const pageQuery = buildListQuery(query, null, 'id')
+        return listAnswer(await parts.queryWorker.query('limits', pageQuery), pageQuery, shown)
       },
     }),
     endpoint({

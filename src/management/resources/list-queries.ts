@@ -14,7 +14,10 @@ interface ListParameters {
   readonly limit: number
 }
 
-/** The refusal of an "after" that is not the "next" of a page in the same order. An empty page would say that the list ends. */
+/**
+ * The refusal of an "after" that is not the "next" of a page in the same order. An empty page would say that the list
+ * ends.
+ */
 export const afterWrong = (): Refusal => refusal('field_invalid', hintOf('after_wrong'), 'after')
 
 /** All parameters except sort, after and limit are filters. Refuses a cursor that is damaged or of another order. */
@@ -62,8 +65,8 @@ export async function tierUnknown(
   { queryWorker }: Pick<ManagementParts, 'queryWorker'>,
   tier: string | null | undefined,
 ): Promise<Refusal> {
-  const ask = { scope: null, filters: {}, sort: 'name', descending: false, limit: bounds.pageRowsMax }
-  const { rows } = await queryWorker.query('tiers', ask)
+  const pageQuery = { scope: null, filters: {}, sort: 'name', descending: false, limit: bounds.pageRowsMax }
+  const { rows } = await queryWorker.query('tiers', pageQuery)
   const hint = hintOf('tier_unknown_named', { tier: `${tier}`, tiers: rows.map(({ name }) => name).join(', ') })
   return new Refusal('field_invalid', 'tier', { param: 'tier', hint })
 }

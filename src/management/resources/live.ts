@@ -157,8 +157,8 @@ class EventSource {
 
   async #calls(): Promise<string> {
     const { filter } = this.#request
-    const ask = { scope: this.#scope, filter, after: this.#after, limit: PAGE_ROWS }
-    const { rows, next, missed } = await this.#parts.queryWorker.query('settledRecords', ask)
+    const search = { scope: this.#scope, filter, after: this.#after, limit: PAGE_ROWS }
+    const { rows, next, missed } = await this.#parts.queryWorker.query('settledRecords', search)
     // A full page is followed at once by the next one.
     if (rows.length < PAGE_ROWS) this.#polledMs = this.#parts.nowMs()
     this.#after = next

@@ -33,8 +33,8 @@ const show = (row: MemberView) => ({
 export function memberEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
   const { queryWorker, writer, dateMs } = parts
   async function showOne(accountId: number, personId: number) {
-    const ask = { scope: null, filters: { account: accountId, person: personId }, limit: 1 }
-    const { rows } = await queryWorker.query('members', { ...ask, sort: 'added', descending: false })
+    const pageQuery = { scope: null, filters: { account: accountId, person: personId }, limit: 1 }
+    const { rows } = await queryWorker.query('members', { ...pageQuery, sort: 'added', descending: false })
     const row = requireFound(rows[0])
     return { body: show(row), version: row.version }
   }
@@ -49,8 +49,8 @@ export function memberEndpoints(parts: ManagementParts): readonly WebEndpoint[] 
       answer: listOf(Member),
       async run({ params, query, scope }) {
         requireFound((await queryWorker.query('seesAccount', { id: params.account, scope })) || undefined)
-        const ask = buildListQuery({ ...query, account: params.account }, scope, 'added')
-        return listAnswer(await queryWorker.query('members', ask), ask, show)
+        const pageQuery = buildListQuery({ ...query, account: params.account }, scope, 'added')
+        return listAnswer(await queryWorker.query('members', pageQuery), pageQuery, show)
       },
     }),
     endpoint({

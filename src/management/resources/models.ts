@@ -84,13 +84,13 @@ function shownModels(parts: ManagementParts): readonly WebEndpoint[] {
       ),
       answer: listOf(Model),
       async run({ query: { provider, available, text, ...query } }) {
-        const ask = buildListQuery(query, null, 'id')
+        const pageQuery = buildListQuery(query, null, 'id')
         const matches = ({ id, ...row }: Row): boolean =>
           (provider === undefined || row.provider.id === provider) &&
           (text === undefined || id.toLowerCase().includes(text.toLowerCase())) &&
           (available === undefined || shown(parts, { id, ...row }).available === available)
-        const page = pageInMemory(modelRows(parts).filter(matches), ask, ({ id }) => id)
-        return listAnswer(page, ask, row => shown(parts, row))
+        const page = pageInMemory(modelRows(parts).filter(matches), pageQuery, ({ id }) => id)
+        return listAnswer(page, pageQuery, row => shown(parts, row))
       },
     }),
     endpoint({
@@ -165,8 +165,8 @@ function routeEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
       query: listQuery({ name: modelName.optional(), policy: policy.optional() }, ['name', 'changed']),
       answer: listOf(Route),
       async run({ query }) {
-        const ask = buildListQuery(query, null, 'name')
-        return listAnswer(await queryWorker.query('routes', ask), ask, shownRoute)
+        const pageQuery = buildListQuery(query, null, 'name')
+        return listAnswer(await queryWorker.query('routes', pageQuery), pageQuery, shownRoute)
       },
     }),
     endpoint({

@@ -108,10 +108,10 @@ const rangeMsMax: Readonly<Record<Span, number>> = {
   month: Number.POSITIVE_INFINITY,
 }
 
-const stepFor = (ask: StatisticsFilter): Span => {
+const stepFor = (filter: StatisticsFilter): Span => {
   const isFit = (span: Span): boolean =>
-    ask.beforeMs - ask.fromMs <= rangeMsMax[span] &&
-    isRangeKept(keepMs.account, span, { fromMs: widenToSpan(span, ask).fromMs, nowMs: ask.nowMs })
+    filter.beforeMs - filter.fromMs <= rangeMsMax[span] &&
+    isRangeKept(keepMs.account, span, { fromMs: widenToSpan(span, filter).fromMs, nowMs: filter.nowMs })
   return spans.find(isFit)!
 }
 
@@ -161,11 +161,11 @@ export function overviewEndpoints(parts: ManagementParts): readonly WebEndpoint[
       answer: Overview,
       async run({ query: { step, zone: timeZone, ...query }, scope }) {
         const nowMs = dateMs()
-        const ask = callsOf(query, scope, nowMs)
-        const span = step ?? (timeZone === undefined ? stepFor(ask) : 'day')
-        refuseManySteps(ask, span)
+        const filter = callsOf(query, scope, nowMs)
+        const span = step ?? (timeZone === undefined ? stepFor(filter) : 'day')
+        refuseManySteps(filter, span)
         await statisticsAggregator.ready()
-        const wanted = { ...ask, span, days: zoneDays(ask, span, timeZone), top: TOP_ROWS }
+        const wanted = { ...filter, span, days: zoneDays(filter, span, timeZone), top: TOP_ROWS }
         const found = checkedAnswer(await queryWorker.query('statisticsOverview', wanted))
         const isStaff = scope === null
         const { current, previous, points, tops, failures, account, budgets } = found

@@ -90,21 +90,24 @@ export function postingEndpoints(parts: ManagementParts): readonly WebEndpoint[]
       path: '/api/web/accounts/{account}/top-ups',
       summary: 'Add money that was paid to the account. The same reference is booked only once.',
       body,
-      run: ask => post(ask, { kind: 'top_up', ref: parts.mintId(), ...ask.body, reference: referenceOf(ask) }),
+      run: request =>
+        post(request, { kind: 'top_up', ref: parts.mintId(), ...request.body, reference: referenceOf(request) }),
     }),
     endpoint({
       ...common,
       path: '/api/web/accounts/{account}/gifts',
       summary: 'Add free credit to the account.',
       body,
-      run: ask => post(ask, { kind: 'gift', ref: parts.mintId(), ...ask.body, reference: referenceOf(ask) }),
+      run: request =>
+        post(request, { kind: 'gift', ref: parts.mintId(), ...request.body, reference: referenceOf(request) }),
     }),
     endpoint({
       ...common,
       path: '/api/web/accounts/{account}/adjustments',
       summary: 'Correct a balance upwards or downwards; the other side of the booking is revenue.',
       body: z.strictObject({ amount: signedUsd, reference: label.optional() }),
-      run: ask => post(ask, { kind: 'adjustment', ref: parts.mintId(), ...ask.body, reference: referenceOf(ask) }),
+      run: request =>
+        post(request, { kind: 'adjustment', ref: parts.mintId(), ...request.body, reference: referenceOf(request) }),
     }),
     endpoint({
       ...common,
@@ -115,11 +118,11 @@ export function postingEndpoints(parts: ManagementParts): readonly WebEndpoint[]
         amount: positiveUsd.optional(),
         reference: label.optional(),
       }),
-      run(ask) {
-        const { call, amount = 'all', reference = null } = ask.body
+      run(request) {
+        const { call, amount = 'all', reference = null } = request.body
         const ref = parseTextId('req', call)
         if (ref === undefined) throw notCharged()
-        return post(ask, { kind: 'refund', ref, amount, reference })
+        return post(request, { kind: 'refund', ref, amount, reference })
       },
     }),
   ]

@@ -129,8 +129,8 @@ function readEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
       ]),
       answer: listOf(ModelPrice),
       async run({ query }) {
-        const ask = buildListQuery(query, null, 'model')
-        return listAnswer(await queryWorker.query('prices', ask), ask, showPriceWith(parts))
+        const pageQuery = buildListQuery(query, null, 'model')
+        return listAnswer(await queryWorker.query('prices', pageQuery), pageQuery, showPriceWith(parts))
       },
     }),
     endpoint({
@@ -142,10 +142,10 @@ function readEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
       query: listQuery({}, ['version']),
       answer: listOf(PriceVersion),
       async run({ params: { model }, query, scope }) {
-        const ask = buildListQuery({ ...query, model }, scope, '-version')
+        const pageQuery = buildListQuery({ ...query, model }, scope, '-version')
         return listAnswer(
-          await queryWorker.query('priceHistory', ask),
-          ask,
+          await queryWorker.query('priceHistory', pageQuery),
+          pageQuery,
           ({ version, origin, price, author, madeMs }) => ({
             version,
             origin: origin as z.output<typeof PriceVersion>['origin'],

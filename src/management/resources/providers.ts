@@ -95,13 +95,13 @@ export function providerEndpoints(parts: ManagementParts): readonly WebEndpoint[
       query: listQuery({ from: z.enum(['shipped', 'own']).optional(), text: z.string().max(100).optional() }, ['id']),
       answer: listOf(Provider),
       async run({ query: { from, text, ...query } }) {
-        const ask = buildListQuery(query, null, 'id')
+        const pageQuery = buildListQuery(query, null, 'id')
         const matches = (row: Row): boolean =>
           (from === undefined || isOwn(parts, row.id) === (from === 'own')) &&
           (text === undefined || `${row.id} ${row.provider?.name ?? ''}`.toLowerCase().includes(text.toLowerCase()))
-        const page = pageInMemory(rowsOf(parts).filter(matches), ask, ({ id }) => id)
+        const page = pageInMemory(rowsOf(parts).filter(matches), pageQuery, ({ id }) => id)
         const versions = await versionsOf(parts, page.rows)
-        return listAnswer(page, ask, row => shown(parts, row, versions))
+        return listAnswer(page, pageQuery, row => shown(parts, row, versions))
       },
     }),
     endpoint({

@@ -69,8 +69,8 @@ export function deletionEndpoints({
       query: listQuery({}, ['id']),
       answer: listOf(Deletion),
       async run({ query, scope }) {
-        const ask = buildListQuery(query, scope, '-id')
-        return listAnswer(await queryWorker.query('deletions', ask), ask, show)
+        const pageQuery = buildListQuery(query, scope, '-id')
+        return listAnswer(await queryWorker.query('deletions', pageQuery), pageQuery, show)
       },
     }),
     endpoint({

@@ -21,7 +21,10 @@ export type ExportRequest<Query> = Pick<
 >
 type RecordExport = ExportRequest<z.output<typeof recordExportQuery>>
 
-/** Throws if the viewer may not have this export. Staff may export everything that there is: an export reads slice by slice. */
+/**
+ * Throws if the viewer may not have this export. Staff may export everything that there is: an export reads slice by
+ * slice.
+ */
 export function recordExportFilter(
   { query: { format: _, ...query }, scope }: Omit<RecordExport, 'header'>,
   nowMs: number,
@@ -37,9 +40,9 @@ export async function openRecordExport(
 ): Promise<Response> {
   const { query, scope, actor, header } = request
   const filter = recordExportFilter(request, dateMs())
-  const ask = { scope, filter, oldestFirst: query.sort === 'time', format: query.format, staff: scope === null }
+  const search = { scope, filter, oldestFirst: query.sort === 'time', format: query.format, staff: scope === null }
   const gzip = /\bgzip\b/.test(header('accept-encoding') ?? '')
-  return startExport(queryWorker, { ask, gzip, slot: await slots.enter(actor) })
+  return startExport(queryWorker, { search, gzip, slot: await slots.enter(actor) })
 }
 
 export interface RecordExportQuery extends Omit<RecordQuery, 'after' | 'limit'> {
@@ -63,14 +66,14 @@ function gzipEnd({ crc, bytes }: GzipState): Buffer {
 }
 
 export async function startExport(
-  desk: ManagementParts['queryWorker'],
+  queryWorker: ManagementParts['queryWorker'],
   request: RecordExportRequest,
 ): Promise<Response> {
   const {
-    ask: { format },
+    search: { format },
     gzip,
   } = request
-  return new Response(await exportStream(desk, request), {
+  return new Response(await exportStream(queryWorker, request), {
     headers: {
       'content-type': types[format],
       'content-disposition': `attachment; filename="records.${format}"`,
@@ -80,16 +83,16 @@ export async function startExport(
 }
 
 export interface RecordExportRequest {
-  readonly ask: RecordExportQuery
+  readonly search: RecordExportQuery
   readonly gzip: boolean
   readonly slot: ExportSlot
 }
 
 async function exportStream(
-  desk: ManagementParts['queryWorker'],
+  queryWorker: ManagementParts['queryWorker'],
   request: RecordExportRequest,
 ): Promise<ReadableStream<Uint8Array>> {
-  const { ask, gzip, slot } = request
+  const { search, gzip, slot } = request
   let after: number | undefined
   let packed: GzipState | null = gzip ? { crc: 0, bytes: 0 } : null
   let isFirst = true
@@ -97,7 +100,7 @@ async function exportStream(
   /** The next slice; undefined after the last. */
   async function next(): Promise<Buffer | undefined> {
     if (after === undefined && !isFirst) return undefined
-    const slice = await desk.query('exportRecords', { ...ask, after, packed, limit: bounds.exportRowsMax })
+    const slice = await queryWorker.query('exportRecords', { ...search, after, packed, limit: bounds.exportRowsMax })
     const bytes = Buffer.from(slice.text, gzip ? 'base64' : 'utf8')
     const head = isFirst && gzip ? [GZIP_HEAD] : []
     packed = slice.packed

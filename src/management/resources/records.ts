@@ -61,14 +61,14 @@ export function recordEndpoints(parts: ManagementParts, slots: ExportSlots): rea
             throw refuse('settledAfter', hintOf('settled_after_alone'))
           }
           const filter = conditionsOf(conditions, scope)
-          const ask = { scope, filter, after: settled === 'now' ? undefined : settled, limit: rows }
-          const page = await queryWorker.query('settledRecords', ask)
+          const search = { scope, filter, after: settled === 'now' ? undefined : settled, limit: rows }
+          const page = await queryWorker.query('settledRecords', search)
           const data = page.rows.map(({ seq, ...row }) => ({ ...formatRecord(row, scope === null), seq }))
           return { body: { data, next: String(page.next), limit: rows, endedEarly: false, missed: page.missed } }
         }
         const filter = filterOf(query, scope, { nowMs: dateMs(), longestMs: bounds.recordSearchMsMax })
-        const ask = { scope, filter, oldestFirst: query.sort === 'time', after: afterOf(after), limit: rows }
-        const page = await queryWorker.query('records', ask)
+        const search = { scope, filter, oldestFirst: query.sort === 'time', after: afterOf(after), limit: rows }
+        const page = await queryWorker.query('records', search)
         const next = page.next === null ? null : textId('req', page.next)
         const data = page.rows.map(row => formatRecord(row, scope === null))
         return { body: { data, next, limit: rows, endedEarly: page.early } }

@@ -13,7 +13,7 @@ import { endpoint } from './endpoint.ts'
 
 const HITS_MAX = 20
 const HITS_OF_KIND_MAX = 5
-/** Webhooks have no names: so many of the newest are compared. */
+/** The number of the newest webhooks that are compared, because webhooks have no names. */
 const WEBHOOKS_MAX = 200
 
 const kinds = [

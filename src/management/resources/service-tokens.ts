@@ -128,8 +128,8 @@ export function serviceTokenEndpoints(parts: ManagementParts): readonly WebEndpo
       answer: listOf(ServiceToken),
       async run({ query: { state, ...query }, scope }) {
         const nowMs = dateMs()
-        const ask = buildListQuery({ ...query, ...stateFilters(state, nowMs) }, scope, '-created')
-        return listAnswer(await queryWorker.query('serviceTokens', ask), ask, row => show(row, nowMs))
+        const pageQuery = buildListQuery({ ...query, ...stateFilters(state, nowMs) }, scope, '-created')
+        return listAnswer(await queryWorker.query('serviceTokens', pageQuery), pageQuery, row => show(row, nowMs))
       },
     }),
     endpoint({

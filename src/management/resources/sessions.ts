@@ -49,8 +49,8 @@ export function sessionEndpoints({ queryWorker, writer, dateMs }: ManagementPart
       query: sessionQuery,
       answer: listOf(Session),
       async run({ query, actor }) {
-        const ask = buildListQuery({ ...query, person: actor.personId }, null, '-made')
-        return listAnswer(await queryWorker.query('sessions', ask), ask, row => showSession(row, actor))
+        const pageQuery = buildListQuery({ ...query, person: actor.personId }, null, '-made')
+        return listAnswer(await queryWorker.query('sessions', pageQuery), pageQuery, row => showSession(row, actor))
       },
     }),
     endpoint({

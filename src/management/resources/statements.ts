@@ -43,10 +43,10 @@ export const statementExportQuery = z.strictObject({ ...filters, format: z.enum(
 type StatementExport = ExportRequest<z.output<typeof statementExportQuery>> & { readonly account: number }
 
 /** Reads on while the filter matches nothing, so that a page without lines is rare. */
-async function readStatement({ queryWorker }: Pick<ManagementParts, 'queryWorker'>, ask: StatementQuery) {
-  let page = requireFound(await queryWorker.query('statement', ask))
+async function readStatement({ queryWorker }: Pick<ManagementParts, 'queryWorker'>, query: StatementQuery) {
+  let page = requireFound(await queryWorker.query('statement', query))
   for (let reads = 1; page.lines.length === 0 && page.next !== null && reads < READS_A_PAGE; reads++) {
-    page = requireFound(await queryWorker.query('statement', { ...ask, after: page.next }))
+    page = requireFound(await queryWorker.query('statement', { ...query, after: page.next }))
   }
   return { rows: page.lines.map(formatStatementLine), next: page.next }
 }
@@ -56,15 +56,15 @@ export async function openStatementExport(
   slots: ExportSlots,
   { query: { format, ...filter }, account, scope, actor }: StatementExport,
 ): Promise<Response> {
-  const ask = { ...filter, accountId: account, scope, limit: bounds.exportPageRowsMax }
-  const first = await readStatement(parts, ask)
+  const query = { ...filter, accountId: account, scope, limit: bounds.exportPageRowsMax }
+  const first = await readStatement(parts, query)
   return exportResponse({
     format,
     name: `statement-${textId('acc', account)}`,
     columns: statementColumns,
     first,
     slot: await slots.enter(actor),
-    page: after => readStatement(parts, { ...ask, after }),
+    page: after => readStatement(parts, { ...query, after }),
   })
 }
 

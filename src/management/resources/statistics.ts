@@ -229,9 +229,9 @@ export function statisticsEndpoints({
   dateMs,
 }: ManagementParts): readonly WebEndpoint[] {
   const calls = async (query: StatisticsQuery, scope: Scope | null): Promise<StatisticsFilter> => {
-    const ask = callsOf(query, scope, dateMs())
+    const filter = callsOf(query, scope, dateMs())
     await statisticsAggregator.ready()
-    return ask
+    return filter
   }
   return [
     endpoint({
@@ -270,9 +270,9 @@ export function statisticsEndpoints({
       }),
       async run({ query: { step, zone: timeZone, split, by, top: limit, ...query }, scope }) {
         if (split === 'channel' && scope !== null) throw new Refusal('role_too_low', 'split', { param: 'split' })
-        const ask = await calls(query, scope)
-        refuseManySteps(ask, step)
-        const steps = { ...ask, span: step, days: zoneDays(ask, step, timeZone) }
+        const filter = await calls(query, scope)
+        refuseManySteps(filter, step)
+        const steps = { ...filter, span: step, days: zoneDays(filter, step, timeZone) }
         if (split === undefined) {
           const answer = checkedAnswer(await queryWorker.query('statisticsSeries', steps))
           const data = answer.points.map(point => shownPoint(point, scope === null))
@@ -307,8 +307,8 @@ function topEndpoints({ queryWorker, calls }: TopParts): readonly WebEndpoint[] 
       }),
       async run({ query: { of, by, limit, ...query }, scope }) {
         if (of === 'channel' && scope !== null) throw new Refusal('role_too_low', 'of', { param: 'of' })
-        const ask = { ...(await calls(query, scope)), of, metric: by, limit }
-        const answer = checkedAnswer(await queryWorker.query('statisticsTop', ask))
+        const filter = { ...(await calls(query, scope)), of, metric: by, limit }
+        const answer = checkedAnswer(await queryWorker.query('statisticsTop', filter))
         return { body: { ...shownRange(answer), data: answer.rows.map(row => shownTop(of, row)) } }
       },
     }),
@@ -321,8 +321,8 @@ function topEndpoints({ queryWorker, calls }: TopParts): readonly WebEndpoint[] 
       query: z.strictObject({ account: parameters.account, from: parameters.from, before: parameters.before, ...top }),
       answer: z.object({ ...range, data: z.array(EndUser) }),
       async run({ query: { by, limit, ...query }, scope }) {
-        const ask = { ...(await calls(query, scope)), metric: by, limit }
-        const answer = checkedAnswer(await queryWorker.query('statisticsEndUsers', ask))
+        const filter = { ...(await calls(query, scope)), metric: by, limit }
+        const answer = checkedAnswer(await queryWorker.query('statisticsEndUsers', filter))
         const data = answer.rows.map(({ cost, ...row }) => ({ ...row, cost: usdText(cost) }))
         return { body: { ...shownRange(answer), data } }
       },

@@ -72,8 +72,8 @@ export function tierEndpoints({
       query: listQuery({}, ['name', 'qpm']),
       answer: listOf(Tier),
       async run({ query, actor }) {
-        const ask = buildListQuery(query, null, 'name')
-        return listAnswer(await queryWorker.query('tiers', ask), ask, shownTo(actor))
+        const pageQuery = buildListQuery(query, null, 'name')
+        return listAnswer(await queryWorker.query('tiers', pageQuery), pageQuery, shownTo(actor))
       },
     }),
     endpoint({

@@ -67,8 +67,8 @@ export function userEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
       ),
       answer: listOf(User),
       async run({ query, scope }) {
-        const ask = buildListQuery(query, scope, 'created')
-        return listAnswer(await queryWorker.query('people', ask), ask, show)
+        const pageQuery = buildListQuery(query, scope, 'created')
+        return listAnswer(await queryWorker.query('people', pageQuery), pageQuery, show)
       },
     }),
     endpoint({
@@ -109,8 +109,8 @@ function membershipEndpoints({ queryWorker }: ManagementParts): readonly WebEndp
       answer: listOf(Membership),
       async run({ params: { user }, query, scope }) {
         requireFound(await queryWorker.query('person', { id: user }))
-        const ask = buildListQuery({ ...query, person: user }, scope, 'added')
-        return listAnswer(await queryWorker.query('memberships', ask), ask, row => ({
+        const pageQuery = buildListQuery({ ...query, person: user }, scope, 'added')
+        return listAnswer(await queryWorker.query('memberships', pageQuery), pageQuery, row => ({
           account: textId('acc', row.accountId),
           name: row.name,
           type: row.type as 'personal' | 'team',
@@ -138,8 +138,8 @@ function userSessionEndpoints({ queryWorker, writer, dateMs }: ManagementParts):
       answer: listOf(Session),
       async run({ params: { user }, query, actor }) {
         requireFound(await queryWorker.query('person', { id: user }))
-        const ask = buildListQuery({ ...query, person: user }, null, '-made')
-        return listAnswer(await queryWorker.query('sessions', ask), ask, row => showSession(row, actor))
+        const pageQuery = buildListQuery({ ...query, person: user }, null, '-made')
+        return listAnswer(await queryWorker.query('sessions', pageQuery), pageQuery, row => showSession(row, actor))
       },
     }),
     endpoint({

@@ -172,8 +172,8 @@ function readEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
       query: listQuery({ account: idOf('acc').optional() }, ['created']),
       answer: listOf(Webhook),
       async run({ query, scope, actor }) {
-        const ask = buildListQuery(query, scope, 'created')
-        return listAnswer(await queryWorker.query('webhooks', ask), ask, showWebhook(actor))
+        const pageQuery = buildListQuery(query, scope, 'created')
+        return listAnswer(await queryWorker.query('webhooks', pageQuery), pageQuery, showWebhook(actor))
       },
     }),
     endpoint({
@@ -183,7 +183,7 @@ function readEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
       summary: 'Show a webhook.',
       params,
       answer: Webhook,
-      run: ({ params: { webhook }, ...ask }) => show(webhook, ask),
+      run: ({ params: { webhook }, ...request }) => show(webhook, request),
     }),
     endpoint({
       method: 'GET',
@@ -195,8 +195,8 @@ function readEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
       answer: listOf(Delivery),
       async run({ params: { webhook }, query, scope }) {
         requireFound(await queryWorker.query('webhook', { id: webhook, scope }))
-        const ask = buildListQuery({ ...query, webhook }, scope, '-made')
-        return listAnswer(await queryWorker.query('deliveries', ask), ask, showDelivery)
+        const pageQuery = buildListQuery({ ...query, webhook }, scope, '-made')
+        return listAnswer(await queryWorker.query('deliveries', pageQuery), pageQuery, showDelivery)
       },
     }),
     endpoint({
@@ -256,7 +256,7 @@ function createEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
       reserved,
       answer: withSecret,
       status: 201,
-      run: ({ body, ...ask }) => make({ ...body, accountId: null, scope: null }, ask),
+      run: ({ body, ...request }) => make({ ...body, accountId: null, scope: null }, request),
     }),
     endpoint({
       method: 'POST',
@@ -268,7 +268,8 @@ function createEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
       reserved,
       answer: withSecret,
       status: 201,
-      run: ({ params: { account }, body, ...ask }) => make({ ...body, accountId: account, scope: ask.scope }, ask),
+      run: ({ params: { account }, body, ...request }) =>
+        make({ ...body, accountId: account, scope: request.scope }, request),
     }),
   ]
 }

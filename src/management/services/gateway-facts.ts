@@ -7,7 +7,7 @@ import type { DoctorFacts } from '../doctor/doctor-checks.ts'
 import type { ManagementParts } from '../management-parts.ts'
 import type { GatewayState } from '../metrics/gateway-state.ts'
 
-/** The recent records are many: whoever asks meanwhile gets the same facts. */
+/** Reading the recent records is expensive, so requests within this time get the same facts. */
 const KEPT_MS = 30_000
 
 export interface CollectedFacts extends DoctorFacts {

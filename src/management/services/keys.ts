@@ -115,7 +115,7 @@ export async function revokeKey(parts: Parts, { id, scope, by }: KeyRequest): Pr
   return result
 }
 
-/** A write that may take rights from somebody. Makes this gateway forget the playground keys that it has revoked. */
+/** Runs a write that may remove rights of a person. Then this gateway forgets the playground keys that were revoked. */
 export async function writeRights<T extends { readonly done: string }>(
   parts: Pick<Parts, 'onKeyChanged' | 'keyLifetime'>,
   write: Promise<T>,

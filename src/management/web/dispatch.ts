@@ -45,7 +45,7 @@ export interface WebResponse {
   readonly headers: Readonly<Record<string, string>>
 }
 
-export type HandleWebRequest = (ask: WebRequest) => Promise<WebResponse | Response>
+export type HandleWebRequest = (request: WebRequest) => Promise<WebResponse | Response>
 
 interface EndpointPath {
   readonly endpoint: WebEndpoint
@@ -60,49 +60,51 @@ export function buildWebApp(parts: ManagementParts): HandleWebRequest {
   const table = buildWebEndpoints(parts)
   const paths: readonly EndpointPath[] = table.map(endpoint => ({ endpoint, segments: endpoint.path.split('/') }))
   const shares = new RequestShares(parts)
-  return async function answerWeb(ask) {
+  return async function answerWeb(request) {
     // Requests without an actor have limits of their own, such as those of signing in. The operator has none.
-    const isLimited = ask.actor !== undefined && ask.actor !== operator
-    const release = isLimited ? shares.enter(ask.actor, methodOf(ask) === 'GET') : undefined
+    const isLimited = request.actor !== undefined && request.actor !== operator
+    const release = isLimited ? shares.enter(request.actor, methodOf(request) === 'GET') : undefined
     try {
-      return await answer(ask)
+      return await answer(request)
     } finally {
       release?.()
     }
   }
 
-  async function answer(ask: WebRequest): Promise<WebResponse | Response> {
-    if (ask.path.startsWith(AUTH)) checkAuthRequest(ask, await parts.reader.people.hasOwner())
-    const segments = ask.path.split('/')
+  async function answer(request: WebRequest): Promise<WebResponse | Response> {
+    if (request.path.startsWith(AUTH)) checkAuthRequest(request, await parts.reader.people.hasOwner())
+    const segments = request.path.split('/')
     const matches = paths.filter(path => matchesPath(path.segments, segments)).sort(bySpecificity)
-    const match = matches.find(({ endpoint }) => endpoint.method === methodOf(ask) && !isHeadOfWrite(ask, endpoint))
-    if (match === undefined) throw noEndpoint(ask, matches)
+    const match = matches.find(
+      ({ endpoint }) => endpoint.method === methodOf(request) && !isHeadOfWrite(request, endpoint),
+    )
+    if (match === undefined) throw noEndpoint(request, matches)
     const { endpoint } = match
-    const actor = ask.actor ?? nobody
-    if (endpoint.who !== 'nobody' && ask.actor === undefined) throw new Refusal('token_invalid', ask.path)
+    const actor = request.actor ?? nobody
+    if (endpoint.who !== 'nobody' && request.actor === undefined) throw new Refusal('token_invalid', request.path)
     const scope = resolveScope(endpoint.who, actor, isRead(endpoint))
     const params = read(endpoint.params, pathParams(match.segments, segments), 'path')
-    const query = read(endpoint.query, queryOf(ask.search), 'query')
-    const body = endpoint.body === undefined ? undefined : await bodyOf(endpoint, ask, actor)
+    const query = read(endpoint.query, queryOf(request.search), 'query')
+    const body = endpoint.body === undefined ? undefined : await bodyOf(endpoint, request, actor)
     const changes = endpoint.changes?.(params as never, body as never) ?? []
     await parts.ownership.refuseChange(changes, { scope, queryWorker: parts.queryWorker })
-    const expects = versionOf(ask.header('if-match'))
+    const expects = versionOf(request.header('if-match'))
     const result = await endpoint.run({
       actor,
       scope,
-      requestId: ask.requestId,
-      address: ask.address,
+      requestId: request.requestId,
+      address: request.address,
       params: params as never,
       query: query as never,
       body: body as never,
       by: {
-        actor: ask.author ?? (actor === nobody ? 'nobody' : subjectOf(actor)),
-        ...(actor !== operator && { address: ask.address, request: ask.requestId }),
+        actor: request.author ?? (actor === nobody ? 'nobody' : subjectOf(actor)),
+        ...(actor !== operator && { address: request.address, request: request.requestId }),
         ...(expects !== undefined && { expectedVersion: expects }),
       },
-      header: name => ask.header(name),
+      header: name => request.header(name),
     })
-    return result instanceof Response ? result : reply(endpoint, result, { ask, query, ownership: parts.ownership })
+    return result instanceof Response ? result : reply(endpoint, result, { request, query, ownership: parts.ownership })
   }
 }
 
@@ -110,10 +112,10 @@ export function buildWebApp(parts: ManagementParts): HandleWebRequest {
  * Service tokens do not sign in, and are refused without a check. Until there is an owner, only the set-up and the start
  * of a page are allowed.
  */
-function checkAuthRequest(ask: WebRequest, isSetUp: boolean): void {
-  if (bearsServiceToken(ask.header('authorization'))) refuseServiceToken('nobody')
-  if (!isSetUp && !BEFORE_SETUP.includes(ask.path)) throw new Refusal('setup_needed', ask.path)
-  if (methodOf(ask) !== 'GET') refuseOtherSites(name => ask.header(name))
+function checkAuthRequest(request: WebRequest, isSetUp: boolean): void {
+  if (bearsServiceToken(request.header('authorization'))) refuseServiceToken('nobody')
+  if (!isSetUp && !BEFORE_SETUP.includes(request.path)) throw new Refusal('setup_needed', request.path)
+  if (methodOf(request) !== 'GET') refuseOtherSites(name => request.header(name))
 }
 
 /** No person has this id; 0 is the operator. */
@@ -174,9 +176,9 @@ function checkShape(bytes: Buffer, within: ScanBounds): void {
   }
 }
 
-async function bodyOf(endpoint: WebEndpoint, ask: WebRequest, actor: Actor): Promise<unknown> {
-  const bytes = await ask.readBody()
-  checkShape(bytes, bodyRules[ask.actor === undefined ? 'stranger' : 'person'].json)
+async function bodyOf(endpoint: WebEndpoint, request: WebRequest, actor: Actor): Promise<unknown> {
+  const bytes = await request.readBody()
+  checkShape(bytes, bodyRules[request.actor === undefined ? 'stranger' : 'person'].json)
   let json: unknown
   try {
     json = JSON.parse(bytes.toString('utf8'))
@@ -277,7 +279,10 @@ function unknownHint(place: Place, near: string | undefined, known: readonly str
     : hintOf('unknown', place)
 }
 
-/** A version that no row has. Version 0 is that of a row that does not exist yet, such as a balance alert that is not set. */
+/**
+ * A version that no row has. Version 0 is that of a row that does not exist yet, such as a balance alert that is not
+ * set.
+ */
 const NEVER_ISSUED = -1
 
 /** The version in `If-Match: "7"`. `*` means the same as no header. */
@@ -288,7 +293,7 @@ function versionOf(header: string | undefined): number | undefined {
 }
 
 interface ReplyParts {
-  readonly ask: WebRequest
+  readonly request: WebRequest
   readonly query: unknown
   readonly ownership: ManagementParts['ownership']
 }
@@ -296,13 +301,13 @@ interface ReplyParts {
 function reply(
   endpoint: WebEndpoint,
   answer: EndpointAnswer<unknown>,
-  { ask, query, ownership }: ReplyParts,
+  { request, query, ownership }: ReplyParts,
 ): WebResponse {
   const status = answer.status ?? endpoint.status ?? 200
   const etag = answer.version === undefined ? {} : { etag: `"${answer.version}"` }
   const headers = { ...etag, ...clamped(answer.body, query), ...answer.headers }
   if (status === 204) return { status, body: '', headers }
-  if (endpoint.method === 'GET' && etag.etag !== undefined && ask.header('if-none-match') === etag.etag) {
+  if (endpoint.method === 'GET' && etag.etag !== undefined && request.header('if-none-match') === etag.etag) {
     return { status: 304, body: '', headers }
   }
   const shown = endpoint.answer.parse(answer.body)

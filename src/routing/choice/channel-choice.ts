@@ -93,13 +93,13 @@ function tryOn({ plannedTarget, pooled }: PlannedChannel, input: ChoiceInput): C
 const subjectOf = ({ name: model }: TargetOption, { accountId = 0 }: ChoiceInput): CallSubject => ({ accountId, model })
 
 /** Why the channel cannot take the call; undefined if it can. */
-function skipReason(entry: PlannedTarget, seat: ChannelOption, input: PickInput): SkipReason | undefined {
+function skipReason(entry: PlannedTarget, channel: ChannelOption, input: PickInput): SkipReason | undefined {
   const { tried, tokens, nowMs, ignoresExcessBreakers = false } = input
-  if (isTried(tried, seat.id, entry.target.name)) return 'tried'
-  const { health } = seat
+  if (isTried(tried, channel.id, entry.target.name)) return 'tried'
+  const { health } = channel
   const subject = subjectOf(entry.target, input)
   const blocked = health.blockedBy(tokens, nowMs, subject)
-  const isIgnored = ignoresExcessBreakers && blocked === 'broken' && isExcessBreaker(entry, seat, nowMs)
+  const isIgnored = ignoresExcessBreakers && blocked === 'broken' && isExcessBreaker(entry, channel, nowMs)
   if (blocked !== undefined && !isIgnored) return blocked
   return health.fullBy(tokens, nowMs, subject)
 }
@@ -125,12 +125,12 @@ function chooseByAffinity(groups: readonly PlanGroup[], input: ChoiceInput): Cha
   if (affinityChannel === undefined) return undefined
   for (const { targets } of groups) {
     for (const { target, pool } of targets) {
-      const seat =
+      const channel =
         affinityModel === undefined || affinityModel === target.name ? pool.channel(affinityChannel) : undefined
-      if (seat === undefined || !(seat.weight > 0) || !(target.weight > 0)) continue
+      if (channel === undefined || !(channel.weight > 0) || !(target.weight > 0)) continue
       if (isTried(tried, affinityChannel, target.name)) continue
-      const isAvailable = seat.health.stateFor(tokens, nowMs, subjectOf(target, input)) === 'available'
-      return isAvailable ? { kind: 'try', target, channel: seat, reason: 'kept' } : undefined
+      const isAvailable = channel.health.stateFor(tokens, nowMs, subjectOf(target, input)) === 'available'
+      return isAvailable ? { kind: 'try', target, channel, reason: 'kept' } : undefined
     }
   }
   return undefined

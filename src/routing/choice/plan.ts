@@ -75,7 +75,7 @@ function poolAll(options: readonly TargetOption[]): ChannelPool {
   if (first === undefined || options.every(({ channels }) => channels === first.channels))
     return getPool(first?.channels ?? [])
   return new ChannelPool([
-    ...new Map(options.flatMap(({ channels }) => channels.map(seat => [seat.id, seat]))).values(),
+    ...new Map(options.flatMap(({ channels }) => channels.map(channel => [channel.id, channel]))).values(),
   ])
 }
 
@@ -101,8 +101,8 @@ function addShares(members: readonly Omit<PlannedTarget, 'share'>[]): PlanGroup 
   const weights = members.map(({ target }) => (target.weight > 0 ? target.weight : 1))
   const sums = Float64Array.from(weights, weight => (total += weight))
   const entries = members.map((member, index) => ({ ...member, share: weights[index]! / total }))
-  let seats = 0
-  for (const { tiers } of entries) for (const tier of tiers) seats += tier.channels.length
+  let channelCount = 0
+  for (const { tiers } of entries) for (const tier of tiers) channelCount += tier.channels.length
   const priceMax = Math.max(0, ...members.map(({ target }) => target.price))
-  return { targets: entries, sums, priceMax, channelCount: seats, byPrice: [] }
+  return { targets: entries, sums, priceMax, channelCount, byPrice: [] }
 }

@@ -22,10 +22,10 @@ export class ChannelTier {
   /** By model, because a channel can be blocked for one model only. */
   readonly #available = new Map<string, AvailableChannels>()
 
-  constructor(seats: readonly PooledChannel[]) {
+  constructor(channels: readonly PooledChannel[]) {
     let total = 0
-    this.channels = seats
-    this.sums = Float64Array.from(seats, ({ share }) => (total += share))
+    this.channels = channels
+    this.sums = Float64Array.from(channels, ({ share }) => (total += share))
   }
 
   /** The channels that were available a moment ago. Undefined for small tiers, where nothing is cached. */
@@ -57,23 +57,23 @@ export class ChannelPool {
   readonly tiers: readonly ChannelTier[]
   /** Channels without weight, which are used only when no other can take the call. */
   readonly spare: ChannelTier | undefined
-  readonly #seats: readonly ChannelOption[]
+  readonly #channels: readonly ChannelOption[]
   readonly #byId: ReadonlyMap<string, ChannelOption>
   #exemptUntilMs = -Infinity
   #exemptAtMs = -Infinity
 
-  constructor(seats: readonly ChannelOption[]) {
-    this.#seats = seats
-    this.#byId = new Map(seats.map(seat => [seat.id, seat]))
-    const weighted = seats.filter(({ weight }) => weight > 0)
+  constructor(channels: readonly ChannelOption[]) {
+    this.#channels = channels
+    this.#byId = new Map(channels.map(channel => [channel.id, channel]))
+    const weighted = channels.filter(({ weight }) => weight > 0)
     const priorities = [...new Set(weighted.map(({ priority }) => priority))].sort((a, b) => a - b)
     this.tiers = priorities.map(wanted => buildTier(weighted.filter(({ priority }) => priority === wanted)))
-    const spare = seats.filter(({ weight }) => !(weight > 0))
+    const spare = channels.filter(({ weight }) => !(weight > 0))
     this.spare = spare.length > 0 ? buildTier(spare) : undefined
   }
 
   get size(): number {
-    return this.#seats.length
+    return this.#channels.length
   }
 
   channel(id: string): ChannelOption | undefined {
@@ -86,30 +86,30 @@ export class ChannelPool {
    */
   exemptUntilMs(nowMs: number): number {
     const ageMs = nowMs - this.#exemptAtMs
-    if (this.#seats.length > UNCACHED_MAX && ageMs >= 0 && ageMs < CACHE_MS) return this.#exemptUntilMs
+    if (this.#channels.length > UNCACHED_MAX && ageMs >= 0 && ageMs < CACHE_MS) return this.#exemptUntilMs
     const ends: number[] = []
-    for (const { health } of this.#seats) {
+    for (const { health } of this.#channels) {
       const remainingMs = health.breakerOpenMs(nowMs)
       if (remainingMs !== undefined) ends.push(nowMs + remainingMs)
     }
-    const excess = ends.length - Math.floor((this.#seats.length * BLOCKED_PERCENT_MAX) / 100)
+    const excess = ends.length - Math.floor((this.#channels.length * BLOCKED_PERCENT_MAX) / 100)
     this.#exemptUntilMs = excess <= 0 ? -Infinity : ends.sort((a, b) => a - b)[excess - 1]!
     this.#exemptAtMs = nowMs
     return this.#exemptUntilMs
   }
 }
 
-function buildTier(seats: readonly ChannelOption[]): ChannelTier {
+function buildTier(channels: readonly ChannelOption[]): ChannelTier {
   const weightOf = ({ weight }: ChannelOption): number => (weight > 0 ? weight : 1)
-  const total = seats.reduce((sum, seat) => sum + weightOf(seat), 0)
-  return new ChannelTier(seats.map(seat => ({ channel: seat, share: weightOf(seat) / total })))
+  const total = channels.reduce((sum, channel) => sum + weightOf(channel), 0)
+  return new ChannelTier(channels.map(channel => ({ channel, share: weightOf(channel) / total })))
 }
 
 const pools = new WeakMap<readonly ChannelOption[], ChannelPool>()
 
-export function getPool(seats: readonly ChannelOption[]): ChannelPool {
-  let pool = pools.get(seats)
-  if (pool === undefined) pools.set(seats, (pool = new ChannelPool(seats)))
+export function getPool(channels: readonly ChannelOption[]): ChannelPool {
+  let pool = pools.get(channels)
+  if (pool === undefined) pools.set(channels, (pool = new ChannelPool(channels)))
   return pool
 }
 

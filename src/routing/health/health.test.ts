@@ -6,9 +6,9 @@ import type { AttemptVerdict } from '../attempts.ts'
 import type { AttemptResult, ChannelUse, HealthParts } from './health.ts'
 import { Health } from './health.ts'
 
-/** The circuit breaker opens after so many failures in a row. */
+/** The number of failures in a row after which the circuit breaker opens. */
 const FAILURES_TO_OPEN = 5
-/** A credential counts as refused after so many forbidden answers in a row. */
+/** The number of forbidden answers in a row after which a credential counts as refused. */
 const FORBIDDEN_TO_BLOCK = 5
 
 const middle = (): number => 0.5

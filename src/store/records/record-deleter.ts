@@ -10,7 +10,7 @@ import type { RecordFilter } from './record-search.ts'
 
 export interface RecordDeleterParts {
   readonly writer: Pick<StoreWriter, 'run'>
-  readonly desk: Pick<QueryRunner, 'query'>
+  readonly queries: Pick<QueryRunner, 'query'>
   readonly bodies: Pick<BodyStorage, 'erase'>
   readonly statistics: Pick<StatisticsStore, 'catchUp' | 'eraseEndUser' | 'progress'>
   readonly reader: Pick<Reader, 'openDeletions'>
@@ -95,7 +95,7 @@ export class RecordDeleter {
     let after: number | undefined
     while (!this.#closed) {
       const startMs = performance.now()
-      const { ids, next } = await this.#parts.desk.query('recordIds', { filter, after, limit: RECORDS_PER_STEP })
+      const { ids, next } = await this.#parts.queries.query('recordIds', { filter, after, limit: RECORDS_PER_STEP })
       if (ids.length > 0) await this.#parts.bodies.erase(ids)
       await this.#deleteSome(ids, next, order)
       if (next === null) return

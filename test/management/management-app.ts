@@ -23,7 +23,7 @@ export interface Reply {
   readonly code: string | undefined
 }
 
-export interface DeskApp {
+export interface ManagementApp {
   readonly folder: string
   readonly store: Store
   /** Sends a request as this person; 0: the operator; undefined: nobody is signed in. */
@@ -51,8 +51,8 @@ export interface MadeCall extends Partial<RecordRow> {
   readonly cost?: MoneyText
 }
 
-export async function openDeskApp(): Promise<DeskApp> {
-  const folder = mkdtempSync(join(tmpdir(), 'weir-desk-'))
+export async function openManagementApp(): Promise<ManagementApp> {
+  const folder = mkdtempSync(join(tmpdir(), 'weir-management-'))
   const env = { WEIR_DATA: folder, WEIR_BALLAST_MB: '0', WEIR_LOCAL_SERVERS: 'off', LOG_LEVEL: 'error' }
   const store = await openStore(readConfig(env))
   const { writer, mintId } = store
