@@ -1,5 +1,5 @@
-// Draws the CPU of a plain call and of a stream as bars, from the text of RESULTS.md, so that the chart and the tables
-// cannot disagree. `bin/weir-bun bench/chart.ts` draws it again without a run.
+// Draws the CPU of a plain call and of a stream as bars, from the text of RESULTS.md, so that the chart has the figures
+// of the tables. `bin/weir-bun bench/chart.ts` draws it again without a run.
 
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -7,7 +7,7 @@ import { join } from 'node:path'
 const root = join(import.meta.dir, '..')
 export const CHART = join(root, 'docs', 'how-it-works', 'speed.svg')
 
-/** One subject of a table: its name and its CPU as the table writes it. */
+/** One subject of a table: its name, and its CPU as written in the table. */
 export interface Bar {
   readonly name: string
   readonly written: string

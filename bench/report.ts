@@ -1,4 +1,4 @@
-// Writes what was measured as Markdown, which reads as well in a terminal.
+// Writes the report of a run as Markdown, which is also readable in a terminal.
 
 import { readFileSync } from 'node:fs'
 import { cpus, loadavg } from 'node:os'
@@ -7,17 +7,17 @@ import { figure } from './measures/figures.ts'
 import type { Section } from './measures/measure.ts'
 import type { Peers } from './subjects/peers.ts'
 import { versionOf } from './subjects/peers.ts'
-import { deeds } from './subjects/subject.ts'
+import { subjectDuties } from './subjects/subject.ts'
 import { NGINX } from './system/nginx.ts'
 import { cpuModel } from './system/proc.ts'
 import { LOAD_CORE, read, SUBJECT_CORE } from './system/workbench.ts'
 
-/** What we know of the targets that are missed; written by hand, so it holds no figures. */
+/** Reasons for missed targets. The page is written by hand, so it has no measured figures. */
 const REASONS = join(import.meta.dir, 'reasons.md')
 
 export function writeTable(rows: readonly (readonly string[])[]): string {
   const widths = rows[0]!.map((_, column) => Math.max(...rows.map(row => row[column]!.length)))
-  // Names to the left, figures to the right.
+  // Names are aligned to the left, figures to the right.
   const pad = (cell: string, column: number): string =>
     column === 0 ? cell.padEnd(widths[column]!) : cell.padStart(widths[column]!)
   const line = (row: readonly string[]): string => `| ${row.map(pad).join(' | ')} |`
@@ -39,10 +39,16 @@ function writeTargets(sections: readonly Section[]): string {
   return `## Targets\n\n${writeTable([['what', 'at most', 'measured', 'met'], ...rows])}\n`
 }
 
-/** What each subject does with a call: a figure means nothing without it. */
+/** What each subject does besides forwarding a call; its figures mean nothing without this. */
 export function describeSubjects({ found, missing }: Peers): string {
   const head = ['subject', 'version', 'bills', 'keeps a record', 'durable']
-  const own = Object.entries(deeds).map(([name, { bills, records, durable }]) => [name, '', bills, records, durable])
+  const own = Object.entries(subjectDuties).map(([name, { bills, records, durable }]) => [
+    name,
+    '',
+    bills,
+    records,
+    durable,
+  ])
   const peers = found.map(one => {
     const { name, bills, records, durable } = one.peer
     return [name, versionOf(one), bills, records, durable]
@@ -56,7 +62,7 @@ export function describeSubjects({ found, missing }: Peers): string {
   return `## Subjects\n\n${about.join(' ')}\n\n${writeTable([head, ...own, ...peers])}\n`
 }
 
-/** What the figures depend on. Taken before the run, because the load of the run itself is not news. */
+/** The machine and the versions. Read before the run, so that the load average is not that of the run. */
 export function describeMachine(): string {
   const changed =
     read(['git', 'status', '--porcelain', '--', 'src', 'tools', 'bin', 'providers', 'package-lock.json']) !== ''

@@ -1,6 +1,6 @@
 // npm run bench -- [--quick] [--only <one of the measures below>] [--peers <folder>]: measures Weir beside a bare nginx, a
-// bare Bun proxy and those gateways whose programs are in the folder. A whole run writes RESULTS.md and its chart; a
-// quick or partial one only prints.
+// bare Bun proxy and the gateways whose programs are in the folder. A full run writes RESULTS.md and its chart; a quick or
+// partial run only prints.
 
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -28,7 +28,7 @@ import { makeWeirHome } from './subjects/weir-home.ts'
 import type { Workbench } from './system/workbench.ts'
 import { runOnWorkbench, say } from './system/workbench.ts'
 
-/** In this order: the last one fills the database, and statistics are of the records that the ledger's has written. */
+/** They run in this order: statistics use the records that the measure of the ledger has written. */
 const measures: Readonly<Record<string, Measure>> = {
   plain: measurePlain,
   management: measureManagement,

@@ -1,7 +1,7 @@
-// npm run bench:ab -- <commit> [<commit>] [--only …] [--rounds <n>] [--quick]: whether B costs more or less CPU than A, on
-// this machine and now. A is a commit; B is another one or the working tree. Both run on one core, under the load
-// generator and the upstreams of this working tree, and are loaded in turn, A B B A A B B A …, for half a second each:
-// a machine that is busy for some seconds harms both alike.
+// npm run bench:ab -- <commit> [<commit>] [--only …] [--rounds <n>] [--quick]: whether B uses more or less CPU than A
+// on this machine. A is a commit; B is another commit or the working tree. Both run on one core, with the load
+// generator and the upstreams of this working tree. They are loaded in turn, A B B A A B B A …, for half a second each,
+// so that a machine that is busy for some seconds affects both alike.
 
 import { join } from 'node:path'
 import { figure, median } from '../measures/figures.ts'
@@ -10,7 +10,7 @@ import type { WeirHome } from '../subjects/weir-home.ts'
 import { makeWeirHome } from '../subjects/weir-home.ts'
 import type { Workbench } from '../system/workbench.ts'
 import { root, runOnWorkbench, say } from '../system/workbench.ts'
-import type { Asked } from './arguments.ts'
+import type { ComparisonOptions } from './arguments.ts'
 import { readArguments } from './arguments.ts'
 import type { Costs } from './compare.ts'
 import { compare, verdict } from './compare.ts'
@@ -25,11 +25,11 @@ interface Round {
 
 type Side = keyof Round
 
-async function compareAll(bench: Workbench, { a, b, only, rounds, quick }: Asked): Promise<void> {
+async function compareAll(bench: Workbench, { a, b, only, rounds, quick }: ComparisonOptions): Promise<void> {
   const trees = { a: makeTree(root, a, join(bench.folder, 'a')), b: makeTree(root, b, join(bench.folder, 'b')) }
   for (const tree of Object.values(trees)) {
     if (hasOtherPackages(root, tree))
-      say(`${tree.title} has another package-lock.json; it runs with the packages of here.`)
+      say(`${tree.title} has another package-lock.json; it runs with the packages of this working tree.`)
   }
   const runOf = (side: Side): Run => {
     const program = trees[side].folder
@@ -51,10 +51,10 @@ async function compareAll(bench: Workbench, { a, b, only, rounds, quick }: Asked
   }
 }
 
-/** Then both start again: how a process was compiled and where its memory lies is part of what varies. */
+/** Then both sides are started again, because compiled code and memory layout differ between two starts. */
 const ROUNDS_A_START = 10
 
-/** Whoever is first in one round is second in the next, so that a machine that slows down harms both. */
+/** The order changes from round to round, so that a machine that slows down affects both sides. */
 async function measureRound(opened: Readonly<Record<Side, Opened>>, isBFirst: boolean): Promise<Round> {
   if (!isBFirst) return { a: await opened.a.measure(), b: await opened.b.measure() }
   const b = await opened.b.measure()
@@ -84,11 +84,11 @@ function writeComparison(name: string, rounds: readonly Round[]): string {
   ].join('\n')
 }
 
-let asked: Asked
+let options: ComparisonOptions
 try {
-  asked = readArguments(process.argv.slice(2))
+  options = readArguments(process.argv.slice(2))
 } catch (fault) {
   say((fault as Error).message)
   process.exit(2)
 }
-await runOnWorkbench('bench:ab', bench => compareAll(bench, asked))
+await runOnWorkbench('bench:ab', bench => compareAll(bench, options))

@@ -1,25 +1,25 @@
-// What `npm run bench:ab` is asked for.
+// The arguments of `npm run bench:ab`.
 
 import { parseArgs } from 'node:util'
 import { kinds } from './kinds.ts'
 
-export const USAGE =
+const USAGE =
   'npm run bench:ab -- <commit> [<commit>] [--only <what>] [--rounds <n>] [--quick]: the first commit is A; B is the ' +
-  'second one, or the working tree as it is.'
+  'second one, or the working tree.'
 
 const ROUNDS = 40
 const ROUNDS_MAX = 1_000
 
-export interface Asked {
+export interface ComparisonOptions {
   readonly a: string
-  /** Undefined: the working tree. */
+  /** Undefined for the working tree. */
   readonly b: string | undefined
   readonly only: readonly string[]
   readonly rounds: number
   readonly quick: boolean
 }
 
-export function readArguments(args: readonly string[]): Asked {
+export function readArguments(args: readonly string[]): ComparisonOptions {
   const options = {
     only: { type: 'string', multiple: true },
     rounds: { type: 'string', default: String(ROUNDS) },

@@ -1,5 +1,5 @@
-// Whether B costs another amount of CPU than A, from pairs that were measured one right after the other. Everything is
-// about the ratio B/A inside a pair, because what else the machine does meets both sides of a pair alike.
+// Decides whether B uses another amount of CPU than A, from pairs of measurements that follow each other directly. It uses
+// only the ratio B/A of each pair, because other work of the machine affects both sides of a pair alike.
 
 import { median } from '../measures/figures.ts'
 
@@ -16,15 +16,15 @@ export interface Interval {
 export interface Comparison {
   /** The median of B/A. */
   readonly ratio: number
-  /** Contains the true median in at least 95 of 100 such comparisons; undefined: too few rounds to say. */
+  /** Contains the true median in at least 95 of 100 such comparisons. Undefined if there were too few rounds. */
   readonly interval: Interval | undefined
-  /** How far the ratio of one round usually is from the median, as a part of it. */
+  /** The usual distance of a ratio from the median, as a part of the median. */
   readonly spread: number
   /** Rounds that would show a difference of 5 % in about four of five comparisons, with this spread. */
   readonly roundsToSee: number
 }
 
-export const DIFFERENCE = 0.05
+const DIFFERENCE = 0.05
 const DOUBT = 0.05
 
 export function compare(pairs: readonly Costs[]): Comparison {
@@ -37,7 +37,7 @@ export function compare(pairs: readonly Costs[]): Comparison {
 
 /**
  * The interval of the sign test: it goes from the k-th smallest to the k-th largest ratio, with the largest k for which
- * the median lies outside in at most 5 of 100 cases. It supposes nothing of how the ratios are distributed.
+ * the median lies outside in at most 5 of 100 cases. It assumes no distribution of the ratios.
  */
 export function outsideOf(count: number): number {
   let [chance, sum, k] = [0.5 ** count, 0, 0]
@@ -49,10 +49,10 @@ export function outsideOf(count: number): number {
   return k
 }
 
-/** Fewer say nothing, whatever they show. */
+/** Fewer rounds have no interval, whatever their ratios are. */
 export const ROUNDS_MIN = [1, 2, 3, 4, 5, 6, 7].find(count => outsideOf(count) > 0)!
 
-/** By the median of the distances, so that one round in which the machine was busy does not count for much. */
+/** Uses the median of the distances, so that one round on a busy machine has little effect. */
 function spreadOf(ratios: readonly number[]): number {
   const logs = ratios.map(Math.log)
   const middle = median(logs)
@@ -60,8 +60,8 @@ function spreadOf(ratios: readonly number[]): number {
 }
 
 /**
- * The usual sum for a mean (1.96 for 95 % sure, 0.84 for four of five), times 1.2533², because it is a median; and some
- * more, because the interval can only end at a ratio that was measured.
+ * The usual formula for a mean (1.96 for 95 % confidence, 0.84 for four of five), times 1.2533² for a median; and some
+ * more, because the interval can only end at a measured ratio.
  */
 export function roundsToSee(spread: number): number {
   const errors = ((1.96 + 0.84) * 1.2533 * spread) / Math.log(1 + DIFFERENCE)

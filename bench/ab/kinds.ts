@@ -31,7 +31,7 @@ export interface Run {
   readonly quick: boolean
 }
 
-/** One side that is ready to be measured, as often as wanted. */
+/** One side of a comparison, ready for any number of measurements. */
 export interface Opened {
   measure(): Promise<Measured>
   close(): Promise<void>
@@ -39,7 +39,7 @@ export interface Opened {
 
 export type Kind = (run: Run) => Promise<Opened>
 
-/** A burst lasts about half a second, so that both sides of a pair meet the same machine. */
+/** A burst lasts about half a second, so that the machine is equally busy for both sides of a pair. */
 const BURSTS = 10
 
 const ofGateway =
@@ -69,10 +69,10 @@ const ofProgram =
     const measure = async (): Promise<Measured> => {
       const child = bench.start({ name: 'program', core: SUBJECT_CORE, command, env: {} })
       const code = await child.exited
-      const said = (await Bun.file(child.log).text()).trim()
+      const output = (await Bun.file(child.log).text()).trim()
       await bench.stop(child)
-      if (code !== 0) throw new Error(`${name}: ${said.slice(-1_000)}`)
-      const { cpuMicros } = JSON.parse(said.split('\n').at(-1)!) as Pick<Measured, 'cpuMicros'>
+      if (code !== 0) throw new Error(`${name}: ${output.slice(-1_000)}`)
+      const { cpuMicros } = JSON.parse(output.split('\n').at(-1)!) as Pick<Measured, 'cpuMicros'>
       return { cpuMicros, threads: new Map() }
     }
     return { measure, close: async () => {} }
@@ -88,7 +88,7 @@ const promptPlan = (quick: boolean): Plan => ({
   callsFor: keys => promptCalls(keys.slice(0, 1), 1_000_000),
 })
 
-/** Chat to a caller of Messages: the pair that coding agents use most. */
+/** A caller of Messages and an upstream of Chat Completions: the pair that coding agents use most. */
 const TRANSLATED = pairName(pairs.find(({ caller, upstream }) => caller === 'messages' && upstream === 'chat')!)
 const translatedPlan = (quick: boolean): Plan => ({ ...streamPlan(quick), callsFor: streamKinds[TRANSLATED]! })
 

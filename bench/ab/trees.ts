@@ -1,6 +1,5 @@
-// The files of a commit, or of the working tree as it is now with all its changes, in a folder of their own: what is
-// edited while a comparison runs does not disturb it. They are plain copies, so that nothing is left in the repository,
-// however the comparison ends.
+// Copies a commit, or the working tree with all its changes, into its own folder, so that edits during a comparison do not
+// disturb it. They are plain copies, so that nothing is left in the repository, however the comparison ends.
 
 import { spawnSync } from 'node:child_process'
 import { copyFileSync, existsSync, lstatSync, mkdirSync, readFileSync, readlinkSync, symlinkSync } from 'node:fs'
@@ -8,11 +7,11 @@ import { dirname, join } from 'node:path'
 
 export interface Tree {
   readonly folder: string
-  /** For the report. */
+  /** The name in the report. */
   readonly title: string
 }
 
-/** `commit` undefined: the working tree. The packages are those of the repository, for every tree. */
+/** Without `commit`, the working tree is copied. Every tree uses the packages of the repository. */
 export function makeTree(repository: string, commit: string | undefined, folder: string): Tree {
   mkdirSync(folder)
   const title = commit === undefined ? copyWorkingTree(repository, folder) : copyCommit(repository, commit, folder)
@@ -21,7 +20,7 @@ export function makeTree(repository: string, commit: string | undefined, folder:
   return { folder, title }
 }
 
-/** What is compared is what users run. A commit from before there was a build runs its sources. */
+/** Builds the tree, because users run the build. A commit without a build script runs its sources. */
 function build(folder: string): void {
   if (!existsSync(join(folder, 'scripts', 'build.ts'))) return
   const { status, stderr } = spawnSync(join(folder, 'bin', 'weir-bun'), ['scripts/build.ts'], { cwd: folder })
@@ -41,7 +40,7 @@ function copyWorkingTree(repository: string, folder: string): string {
   const listed = git(repository, ['ls-files', '-z', '--cached', '--others', '--exclude-standard'])!
   for (const name of new Set(listed.split('\0'))) {
     const file = join(repository, name)
-    if (name === '' || !existsSync(file)) continue // deleted and not committed
+    if (name === '' || !existsSync(file)) continue // deleted, but not committed
     const copy = join(folder, name)
     mkdirSync(dirname(copy), { recursive: true })
     if (lstatSync(file).isSymbolicLink()) symlinkSync(readlinkSync(file), copy)
@@ -52,13 +51,13 @@ function copyWorkingTree(repository: string, folder: string): string {
   return `the working tree: ${head}${isChanged ? ' with changes that are not committed' : ''}`
 }
 
-/** Packages that a tree wants and does not get. */
+/** Whether the lock file of a tree differs from that of the repository. */
 export const hasOtherPackages = (repository: string, { folder }: Tree): boolean =>
   readLock(repository) !== readLock(folder)
 
 const readLock = (folder: string): string => readFileSync(join(folder, 'package-lock.json'), 'utf8')
 
-/** Undefined only for a question (--quiet) that git answers with no; else a failure is an error. */
+/** Undefined only if a command with --quiet has no result; any other failure is an error. */
 function git(cwd: string, args: readonly string[], env: Readonly<Record<string, string>> = {}): string | undefined {
   const options = { cwd, encoding: 'utf8', maxBuffer: 64 << 20, env: { ...process.env, ...env } } as const
   const { status, stdout, stderr } = spawnSync('git', args, options)

@@ -1,5 +1,5 @@
-// Limits and routing alone: what it costs to let a call in, to find its channel, and to note how it went there. A
-// process of its own, so that its processor time is theirs. Prints one line of JSON.
+// Limits and routing alone: the cost of admitting a call, choosing its channel, and noting the result of the attempt.
+// It runs in its own process, so that its CPU time is that of limits and routing. Prints one line of JSON.
 //
 // calls.ts <calls> <limits | routing | both>
 
@@ -22,28 +22,28 @@ const CHANNELS = 1_000
 const PER_SECOND = 5_000
 const CONVERSATIONS = 20_000
 
-/** Each key meets all ten, and has each of them to itself or shares it with the other key of its account. */
+/** All ten limits apply to each key. Some count the key alone, some both keys of an account. */
 function tenRows(): readonly LimitRow[] {
-  const whichever = { keyId: null, accountId: null, tier: null, model: null } as const
+  const anyCaller = { keyId: null, accountId: null, tier: null, model: null } as const
   const [requests, tokens] = [{ resource: 'requests' }, { resource: 'tokens' }] as const
   const [minute, day] = [{ span: 'minute' }, { span: 'day' }] as const
   const rows: readonly Omit<LimitRow, 'id'>[] = [
-    { ...whichever, ...requests, ...day, amount: 100_000, per: ['key'] },
-    { ...whichever, ...tokens, ...minute, amount: 1_000_000, per: ['key'] },
-    { ...whichever, ...tokens, ...day, amount: 1_000_000_000, per: ['key'] },
-    { ...whichever, resource: 'concurrency', span: null, amount: 100, per: ['key'] },
-    { ...whichever, ...requests, ...minute, amount: 10_000, model: 'pool/*', per: ['key'] },
-    { ...whichever, ...tokens, ...minute, amount: 10_000_000, tier: 'pro', per: ['key'] },
-    { ...whichever, ...requests, ...minute, amount: 20_000, per: ['account'] },
-    { ...whichever, ...tokens, ...day, amount: 2_000_000_000, per: ['account'] },
-    { ...whichever, ...requests, ...minute, amount: 5_000, per: ['key', 'model'] },
-    { ...whichever, resource: 'concurrency', span: null, amount: 10_000, model: '*large*', per: ['model'] },
+    { ...anyCaller, ...requests, ...day, amount: 100_000, per: ['key'] },
+    { ...anyCaller, ...tokens, ...minute, amount: 1_000_000, per: ['key'] },
+    { ...anyCaller, ...tokens, ...day, amount: 1_000_000_000, per: ['key'] },
+    { ...anyCaller, resource: 'concurrency', span: null, amount: 100, per: ['key'] },
+    { ...anyCaller, ...requests, ...minute, amount: 10_000, model: 'pool/*', per: ['key'] },
+    { ...anyCaller, ...tokens, ...minute, amount: 10_000_000, tier: 'pro', per: ['key'] },
+    { ...anyCaller, ...requests, ...minute, amount: 20_000, per: ['account'] },
+    { ...anyCaller, ...tokens, ...day, amount: 2_000_000_000, per: ['account'] },
+    { ...anyCaller, ...requests, ...minute, amount: 5_000, per: ['key', 'model'] },
+    { ...anyCaller, resource: 'concurrency', span: null, amount: 10_000, model: '*large*', per: ['model'] },
   ]
   return rows.map((row, at) => ({ ...row, id: at + 1 }))
 }
 
 function twoOptions(): readonly TargetOption[] {
-  const seats = Array.from(
+  const channels = Array.from(
     { length: CHANNELS },
     (_, at): ChannelOption => ({
       id: `pool#${at}`,
@@ -55,8 +55,8 @@ function twoOptions(): readonly TargetOption[] {
   const half = CHANNELS / 2
   const both = { priority: 0, weight: 1, needsTranslation: false }
   return [
-    { ...both, name: 'pool/large', price: 3, channels: seats.slice(0, half) },
-    { ...both, name: 'lake/large', price: 2, channels: seats.slice(half) },
+    { ...both, name: 'pool/large', price: 3, channels: channels.slice(0, half) },
+    { ...both, name: 'lake/large', price: 2, channels: channels.slice(half) },
   ]
 }
 
@@ -90,18 +90,18 @@ function route(name: string, { tokens, accountId }: LimitedCall): void {
   const retry = retries.begin('large', nowMs, accountId)
   const kept = affinity.get(name, nowMs)
   const [keptOn, keptModel, chance] = [kept?.channelId, kept?.model, Math.random]
-  const asked = { targets: options, policy: 'balanced', tried: [], accountId, tokens, nowMs } as const
-  const choice = chooseChannel({ ...asked, affinityChannel: keptOn, affinityModel: keptModel, random: chance })
+  const request = { targets: options, policy: 'balanced', tried: [], accountId, tokens, nowMs } as const
+  const choice = chooseChannel({ ...request, affinityChannel: keptOn, affinityModel: keptModel, random: chance })
   if (choice.kind !== 'try') throw new Error(choice.kind)
   const { channel, target } = choice
-  const turn = channel.health.begin(tokens, nowMs, { accountId, model: target.name })
-  turn.noteAnswer({ firstContentMs: 400 }, nowMs)
+  const attempt = channel.health.begin(tokens, nowMs, { accountId, model: target.name })
+  attempt.noteAnswer({ firstContentMs: 400 }, nowMs)
   affinity.set(name, { channelId: channel.id, model: target.name }, { ttlMs: undefined, nowMs })
-  turn.end({ verdict: 'answered', firstContentMs: 400 }, nowMs)
+  attempt.end({ verdict: 'answered', firstContentMs: 400 }, nowMs)
   retry.end()
 }
 
-/** What is written down every ten seconds beside the calls is counted, too. */
+/** Makes one call. Every ten seconds of the clock, the usage of the day is taken, as in a gateway. */
 function call(at: number): void {
   nowMs += 1_000 / PER_SECOND
   const subject = { ...subjects[(at * 7_919) % KEYS]!, tokens: 800 + (at % 512) }

@@ -1,5 +1,5 @@
-// What it costs to count a call, to log it, and to write everything down that was counted: processor time, so that
-// others on the machine matter less. Prints one line of JSON.
+// The cost of counting a call, of logging it, and of writing all metrics: CPU time, which depends less on other programs of
+// the machine. Prints one line of JSON.
 //
 // cost.ts [<calls>]
 
@@ -65,5 +65,5 @@ const TIMES = 10
 const writeMs = cpuMs(() => {
   for (let done = 0; done < TIMES; done++) bytes = metrics.write().length
 })
-const found = { countNs: counted, accessNs, writeMs: Number((writeMs / TIMES).toFixed(1)), bytes }
-process.stdout.write(`${JSON.stringify(found)}\n`)
+const result = { countNs: counted, accessNs, writeMs: Number((writeMs / TIMES).toFixed(1)), bytes }
+process.stdout.write(`${JSON.stringify(result)}\n`)

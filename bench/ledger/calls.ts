@@ -1,5 +1,5 @@
-// Calls through the ledger alone: hold, settle and record of each, many in flight, on a real file with real commits.
-// A process of its own, so that its processor time is the ledger's. Prints one line of JSON.
+// Hold, settle and record of many calls at the same time, on a real database file with real commits. It runs in its own
+// process, so that its CPU time is that of the ledger. Prints one line of JSON.
 //
 // calls.ts <database> <calls> <in flight> <accounts>
 
@@ -74,7 +74,7 @@ const [writer, start] = await Writer.open({ path, ballastBytes: 0 }, detail => {
 const mintId = buildIdMinter(Date.now, start.lastId)
 const ids = await makeAccounts(writer, Number(accounts), mintId)
 
-/** The lanes take turns, so that the calls in flight are of different accounts. */
+/** The lanes take turns, so that the active calls belong to different accounts. */
 let turn = 0
 
 async function lane(count: number): Promise<void> {

@@ -1,6 +1,6 @@
-// Fills a database with records and their charges, spread over a thousand keys, two hundred models, fifty channels and
-// the last three hundred days, and in balance. Indexes and their entries are made afterwards, which is many times
-// quicker; the log of what was written is left empty, as of a database from before there was one.
+// Fills a database with records and their charges, over a thousand keys, two hundred models, fifty channels and the
+// last three hundred days. The transfers are in balance. Indexes are created afterwards, which is many times faster.
+// The table of changes stays empty, as in a database that is older than that table.
 //
 // fill.ts <database> <records>
 
@@ -9,7 +9,7 @@ import { recordIndexes } from '../../src/store/ledger/late-indexes.ts'
 
 const [path = '', records = '10000000'] = process.argv.slice(2)
 
-/** The same as base/ids.ts: milliseconds since 2026, times 8192. */
+/** Like base/ids.ts: milliseconds since 2026, times 8192. */
 const SPAN = 8_192
 const DAYS = 300
 const ACCOUNTS = 1_000
@@ -37,7 +37,7 @@ db.transaction(() => {
      SELECT 1000 + at, 'account ' || at, 'prepaid', 0, 0 FROM n`,
     [ACCOUNTS],
   )
-  // Accounts of very different size, as in life: the square of a number that is spread evenly.
+  // Accounts of very different sizes, as in practice: the square of an evenly distributed number.
   db.run(
     `WITH RECURSIVE n (at) AS (SELECT 0 UNION ALL SELECT at + 1 FROM n WHERE at + 1 < ?1)
      INSERT INTO record

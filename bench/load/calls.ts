@@ -1,10 +1,10 @@
-// The calls that are made: one chat with a system prompt and a question, plain or streamed, or with a megabyte before
-// the question, once for each key.
+// The calls of the load generator: a chat with a system prompt and a question, plain or streamed, or with a megabyte of
+// turns before the question. One call for each key.
 
 import { plainAnswer, wholeStream } from '../upstreams/answers.ts'
-import { saidBy } from '../upstreams/dialects.ts'
+import { streamText } from '../upstreams/dialects.ts'
 import type { Call } from './connection.ts'
-import { answering, exactly, saying } from './expected.ts'
+import { checkAnswerText, checkBytes, checkStreamText } from './expected.ts'
 
 export const SYSTEM = 'You are a patient guide to rivers. Answer in two or three sentences, without lists.'
 export const QUESTION = 'What is a weir, what is it good for, and why does it also measure its river?'
@@ -21,13 +21,13 @@ const chat = {
 
 const CHAT_PATH = '/v1/chat/completions'
 
-/** How a subject wants to be called. */
+/** How calls to a subject are sent and checked. */
 export interface Manner {
   readonly path: string
   readonly model: string
-  /** Beside those that every call has. */
+  /** In addition to the headers of every call. */
   readonly headers: Readonly<Record<string, string>>
-  /** Whether the very bytes of the upstream come back; else what they say is compared. */
+  /** Whether answers are compared byte by byte. If not, only their text is compared. */
   readonly isExact: boolean
 }
 
@@ -35,13 +35,15 @@ export const usualManner: Manner = { path: CHAT_PATH, model: chat.model, headers
 
 export function plainCalls(keys: readonly string[], manner = usualManner): readonly Call[] {
   const { path, model, headers, isExact } = manner
-  const check = isExact ? exactly(plainAnswer) : answering(plainAnswer)
+  const check = isExact ? checkBytes(plainAnswer) : checkAnswerText(plainAnswer)
   return keys.map(key => ({ request: requestOf(path, { ...chat, model }, key, headers), check }))
 }
 
 export function streamCalls(keys: readonly string[], chunks: number, manner = usualManner): readonly Call[] {
   const { path, model, headers, isExact } = manner
-  const check = isExact ? exactly(wholeStream(chunks)) : saying({ text: saidBy('chat', chunks), ...chatStream })
+  const check = isExact
+    ? checkBytes(wholeStream(chunks))
+    : checkStreamText({ text: streamText('chat', chunks), ...chatStream })
   const body = { ...chat, model, stream: true, stream_options: { include_usage: true } }
   return keys.map(key => ({ request: requestOf(path, body, key, headers), check }))
 }
@@ -50,21 +52,24 @@ interface ChatChunk {
   readonly choices?: readonly { readonly delta?: { readonly content?: string | null } }[]
 }
 
-/** Where a stream of Chat Completions says something, and how it ends. */
+/** The text of an event of Chat Completions, and the end of the stream. */
 export const chatStream = {
   textOf: (event: unknown): string | undefined => (event as ChatChunk).choices?.[0]?.delta?.content ?? undefined,
   end: 'data: [DONE]\n\n',
 } as const
 
-/** As an agent sends it again and again: many turns, lines and quotes, and here and there a letter beyond ASCII. */
+/** Calls like those of a coding agent: many turns, lines and quotes, and some characters beyond ASCII. */
 export function promptCalls(keys: readonly string[], bytes: number): readonly Call[] {
   const line = 'if (level > "2.4 m") { open(gate) } // écluse, siehe §4\n'
   const turn = line.repeat(80)
   const turns = Math.ceil(bytes / Buffer.byteLength(JSON.stringify(turn)))
-  const talk = Array.from({ length: turns }, (_, at) => ({ role: at % 2 === 0 ? 'user' : 'assistant', content: turn }))
+  const conversation = Array.from({ length: turns }, (_, at) => ({
+    role: at % 2 === 0 ? 'user' : 'assistant',
+    content: turn,
+  }))
   const [system, question] = chat.messages
-  const body = { ...chat, model: 'openai/gpt-4.1-mini', messages: [system, ...talk, question] }
-  const check = exactly(plainAnswer)
+  const body = { ...chat, model: 'openai/gpt-4.1-mini', messages: [system, ...conversation, question] }
+  const check = checkBytes(plainAnswer)
   return keys.map(key => ({ request: requestOf(CHAT_PATH, body, key), check }))
 }
 

@@ -1,11 +1,11 @@
-// One keep-alive connection of the load generator: a request out, its whole answer in and compared, one at a time.
+// One keep-alive connection of the load generator. It sends one request at a time, reads the whole answer and compares it.
 
 import type { Check } from './expected.ts'
 import { HttpAnswer } from './http-answer.ts'
 
 export interface Call {
   readonly request: Buffer
-  /** Of the body that comes back. */
+  /** Checks the body of the answer. */
   readonly check: Check
 }
 
@@ -27,7 +27,7 @@ export class Connection {
   #socket!: Bun.Socket<undefined>
   #waiting: Waiting | undefined
   #firstMs = 0
-  /** Of a request that the socket did not take at once. */
+  /** The part of a request that the socket did not accept at once. */
   #unsent: Buffer | undefined
 
   static async open(port: number): Promise<Connection> {
@@ -38,7 +38,7 @@ export class Connection {
       socket: {
         data: (_, bytes) => connection.#receive(bytes),
         drain: () => connection.#write(),
-        close: () => connection.#fail(new Error('The connection was closed before the answer was whole.')),
+        close: () => connection.#fail(new Error('The connection was closed before the answer was complete.')),
         error: (_, fault) => connection.#fail(fault),
       },
     })
@@ -63,22 +63,22 @@ export class Connection {
   #write(): void {
     if (this.#unsent === undefined) return
     const sent = this.#socket.write(this.#unsent)
-    if (sent < 0) return this.#fail(new Error('The request was not taken.'))
+    if (sent < 0) return this.#fail(new Error('The socket did not accept the request.'))
     this.#unsent = sent < this.#unsent.length ? this.#unsent.subarray(sent) : undefined
   }
 
   #receive(bytes: Buffer): void {
     const waiting = this.#waiting
     if (waiting === undefined) return
-    const whole = this.#answer.add(bytes)
+    const isComplete = this.#answer.add(bytes)
     if (this.#firstMs === 0 && this.#answer.hasBody) this.#firstMs = performance.now()
-    if (!whole) return
+    if (!isComplete) return
     this.#waiting = undefined
     const totalMs = performance.now() - waiting.sentMs
     const { status } = this.#answer
     const body = this.#answer.body()
-    const wrong = status === 200 ? waiting.call.check(body) : body.toString('utf8', 0, 500)
-    if (wrong !== undefined) waiting.reject(new Error(`status ${status}, ${wrong}`))
+    const problem = status === 200 ? waiting.call.check(body) : body.toString('utf8', 0, 500)
+    if (problem !== undefined) waiting.reject(new Error(`status ${status}, ${problem}`))
     else waiting.resolve({ firstMs: this.#firstMs - waiting.sentMs, totalMs })
   }
 

@@ -1,10 +1,10 @@
-// What a right answer is: the very bytes that the upstream sent, or the same words in another dialect.
+// Checks of answers: they must have the bytes that the upstream sent, or its text in another dialect.
 
-/** Says what is wrong with a body; undefined for nothing. */
+/** Returns the problem of a body; undefined if it is right. */
 export type Check = (body: Buffer) => string | undefined
 
-/** To the byte, but for comments between events, in which Weir tells how the time of a stream was spent. */
-export function exactly(text: string): Check {
+/** Compares bytes, except for comments between events, in which Weir sends the times of a stream. */
+export function checkBytes(text: string): Check {
   const expected = Buffer.from(text)
   return body => {
     if (body.equals(expected) || withoutComments(body) === expected.toString('latin1')) return undefined
@@ -19,12 +19,12 @@ const withoutComments = (body: Buffer): string => body.toString('latin1').replac
 const shown = (body: Buffer, at: number): string =>
   JSON.stringify(body.toString('utf8', Math.max(0, at - 20), at + 200))
 
-/** The same words in a plain answer of Chat Completions, whatever else its writer has added or moved. */
-export function answering(text: string): Check {
+/** Compares the text of plain answers of Chat Completions. Other fields may differ. */
+export function checkAnswerText(text: string): Check {
   const expected = contentOf(text)
   return body => {
     const answer = body.toString('utf8')
-    return contentOf(answer) === expected ? undefined : `not the words of the upstream: ${answer.slice(0, 200)}`
+    return contentOf(answer) === expected ? undefined : `not the text of the upstream: ${answer.slice(0, 200)}`
   }
 }
 
@@ -40,21 +40,24 @@ function contentOf(answer: string): string | undefined {
   }
 }
 
-export interface Said {
-  /** All that its events say, one after the other. */
+export interface ExpectedStream {
+  /** The text of all events. */
   readonly text: string
-  /** What one event adds to that. */
+  /** The text of one event. */
   textOf(event: unknown): string | undefined
-  /** What stands in the last events of a stream that is whole. */
+  /** A text that the last events of a complete stream contain. */
   readonly end: string
 }
 
-/** Names and times are made for each answer, so that its bytes are not known before. */
-export function saying({ text, textOf, end }: Said): Check {
+/** Compares only text and end, because ids and times are new in each answer. */
+export function checkStreamText({ text, textOf, end }: ExpectedStream): Check {
   return body => {
     const stream = body.toString('utf8')
-    const said = [...stream.matchAll(/^data: (\{.*)$/gm)].map(([, data]) => textOf(JSON.parse(data!)) ?? '').join('')
-    if (said !== text) return `said ${JSON.stringify(said.slice(0, 200))} …, ${said.length} letters of ${text.length}`
+    const received = [...stream.matchAll(/^data: (\{.*)$/gm)]
+      .map(([, data]) => textOf(JSON.parse(data!)) ?? '')
+      .join('')
+    if (received !== text)
+      return `text ${JSON.stringify(received.slice(0, 200))} …, ${received.length} characters of ${text.length}`
     return stream.includes(end, stream.length - 2_000 - 2 * text.length) ? undefined : `no end: ${stream.slice(-200)}`
   }
 }

@@ -1,4 +1,4 @@
-// An HTTP/1.1 answer as it arrives on a socket: knows when it is whole, and then what its body is.
+// Reads an HTTP/1.1 answer as it arrives on a socket, detects its end and returns its body.
 
 const HEAD_END = Buffer.from('\r\n\r\n')
 const LAST_CHUNK = Buffer.from('0\r\n\r\n')
@@ -19,12 +19,12 @@ export class HttpAnswer {
     this.status = 0
   }
 
-  /** Whether any of the body has come. */
+  /** Whether a part of the body has arrived. */
   get hasBody(): boolean {
     return this.#bodyAt > 0 && this.#length > this.#bodyAt
   }
 
-  /** Takes what came and says whether the answer is whole. */
+  /** Adds bytes that have arrived. Returns whether the answer is complete. */
   add(bytes: Buffer): boolean {
     this.#keep(bytes)
     if (this.#bodyAt === 0 && !this.#readHead()) return false
@@ -69,7 +69,7 @@ function unchunk(raw: Buffer): Buffer {
   for (let at = 0; ; ) {
     const lineEnd = raw.indexOf('\r\n', at)
     const size = Number.parseInt(raw.toString('latin1', at, lineEnd), 16)
-    if (lineEnd < 0 || Number.isNaN(size)) throw new Error('The answer is not chunked as it should be.')
+    if (lineEnd < 0 || Number.isNaN(size)) throw new Error('The chunks of the answer are malformed.')
     if (size === 0) return Buffer.concat(parts)
     parts.push(raw.subarray(lineEnd + 2, lineEnd + 2 + size))
     at = lineEnd + 2 + size + 2

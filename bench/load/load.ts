@@ -6,12 +6,12 @@ import { Connection } from './connection.ts'
 export interface Sample {
   readonly calls: number
   readonly wallSeconds: number
-  /** In order of size. */
+  /** Sorted by size. */
   readonly firstMs: Float64Array
   readonly totalMs: Float64Array
 }
 
-/** As many calls at once as there are connections, each connection one after the other. */
+/** Each connection makes one call after the other, all connections at the same time. */
 export class Load {
   readonly #connections: readonly Connection[]
   readonly #calls: readonly Call[]
@@ -27,7 +27,7 @@ export class Load {
     return new Load(opened, calls)
   }
 
-  /** Goes on through the calls in turn, also from one run to the next. The first wrong answer ends it. */
+  /** Makes the calls in turn and continues where the last run ended. The first wrong answer ends the run. */
   async run(count: number, secondsMax: number): Promise<Sample> {
     const timings: Timing[] = []
     let left = count
@@ -44,7 +44,7 @@ export class Load {
   }
 }
 
-export interface Crowding {
+export interface SimultaneousCalls {
   readonly port: number
   readonly count: number
   readonly calls: readonly Call[]
@@ -53,18 +53,18 @@ export interface Crowding {
   readonly secondsMax: number
 }
 
-/** Each call on a connection of its own, all under way together. */
-export async function crowd(crowding: Crowding): Promise<Sample & { atOnce: number }> {
-  const { port, count, calls, rampMs, secondsMax } = crowding
+/** Makes each call on its own connection, all of them at the same time. */
+export async function runSimultaneously(parts: SimultaneousCalls): Promise<Sample & { activeMax: number }> {
+  const { port, count, calls, rampMs, secondsMax } = parts
   const timings: Timing[] = []
   const opened: Connection[] = []
   let active = 0
-  let atOnce = 0
+  let activeMax = 0
   const one = async (index: number): Promise<void> => {
     await Bun.sleep((index * rampMs) / count)
     const connection = await Connection.open(port)
     opened.push(connection)
-    atOnce = Math.max(atOnce, ++active)
+    activeMax = Math.max(activeMax, ++active)
     timings.push(await connection.send(calls[index % calls.length]!))
     active--
     connection.close()
@@ -75,7 +75,7 @@ export async function crowd(crowding: Crowding): Promise<Sample & { atOnce: numb
   } finally {
     for (const connection of opened) connection.close()
   }
-  return { ...sampleOf(timings, startMs), atOnce }
+  return { ...sampleOf(timings, startMs), activeMax }
 }
 
 function sampleOf(timings: readonly Timing[], startMs: number): Sample {
@@ -90,7 +90,7 @@ function sampleOf(timings: readonly Timing[], startMs: number): Sample {
 async function within<Result>(seconds: number, work: Promise<Result>): Promise<Result> {
   let timer: ReturnType<typeof setTimeout> | undefined
   const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`The load was not done within ${seconds} s.`)), seconds * 1_000)
+    timer = setTimeout(() => reject(new Error(`The load did not end within ${seconds} s.`)), seconds * 1_000)
   })
   try {
     return await Promise.race([work, late])

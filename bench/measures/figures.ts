@@ -1,4 +1,4 @@
-// Small arithmetic over what was measured, and how it is written.
+// Statistics of measured values, and how figures are written.
 
 export function median(values: readonly number[]): number {
   const sorted = [...values].sort((a, b) => a - b)
@@ -6,15 +6,15 @@ export function median(values: readonly number[]): number {
   return sorted.length % 2 === 1 ? sorted[middle]! : (sorted[middle - 1]! + sorted[middle]!) / 2
 }
 
-/** Of values in order of size. */
+/** The values are sorted by size. */
 export const percentile = (sorted: Float64Array, share: number): number =>
   sorted[Math.min(sorted.length - 1, Math.ceil(sorted.length * share) - 1)] ?? Number.NaN
 
-/** From the smallest to the largest. */
+/** The smallest and the largest value. */
 export const rangeOf = (values: readonly number[]): string =>
   `${figure(Math.min(...values))} – ${figure(Math.max(...values))}`
 
-/** Three digits that mean something, and thousands apart. */
+/** Three significant digits, with separators of thousands. */
 export function figure(value: number): string {
   const digits = value >= 100 ? 0 : value >= 10 ? 1 : 2
   return value.toLocaleString('en-US', { minimumFractionDigits: digits, maximumFractionDigits: digits })

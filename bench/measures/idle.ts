@@ -1,9 +1,9 @@
-// Weir at rest, with a few keys and with a million, and what a call costs among a million.
+// The memory of Weir at rest, with a few keys and with a million, and the cost of a call with a million keys.
 
 import { bounds } from '../../src/base/bounds.ts'
 import type { Setting, Subject } from '../subjects/subject.ts'
 import { startSubject } from '../subjects/subject.ts'
-import { addCrowd } from '../subjects/weir-home.ts'
+import { addKeys } from '../subjects/weir-home.ts'
 import { memoryNow } from '../system/proc.ts'
 import { startPlainUpstream } from '../upstreams/upstream.ts'
 import { figure } from './figures.ts'
@@ -14,14 +14,14 @@ import { runRound } from './rounds.ts'
 const REST_MS = 3_000
 
 export const measureIdle: Measure = async measuring => {
-  const crowd = measuring.quick ? { size: 100_000, callable: 2_000 } : { size: 1_000_000, callable: 20_000 }
-  const size = crowd.size.toLocaleString('en-US')
+  const keyCounts = measuring.quick ? { size: 100_000, callable: 2_000 } : { size: 1_000_000, callable: 20_000 }
+  const size = keyCounts.size.toLocaleString('en-US')
   const setting: Setting = { ...measuring, upstream: await startPlainUpstream(measuring.bench) }
   const plan = plainPlan(measuring.quick)
   const table = [['keys', 'calling', 'RSS MB at rest', 'CPU µs a plain call', 'RSS MB after']]
 
-  /** At rest first, then under load by these keys. */
-  async function look(keys: string, callers: readonly (readonly string[])[]): Promise<number> {
+  /** Measures the memory at rest, then calls with these keys. */
+  async function measureKeys(keys: string, callers: readonly (readonly string[])[]): Promise<number> {
     const subject = await startSubject('weir', setting)
     await Bun.sleep(REST_MS)
     const rest = memoryNow(subject.pid)
@@ -35,10 +35,10 @@ export const measureIdle: Measure = async measuring => {
     return rest
   }
 
-  const few = await look(String(measuring.home.keys.length), [measuring.home.keys])
+  const few = await measureKeys(String(measuring.home.keys.length), [measuring.home.keys])
   measuring.say(`  writing ${size} keys …`)
-  const texts = addCrowd(measuring.home, crowd)
-  const many = await look(size, [measuring.home.keys, texts])
+  const texts = addKeys(measuring.home, keyCounts)
+  const many = await measureKeys(size, [measuring.home.keys, texts])
   await setting.upstream.stop()
   return {
     title: `Weir at rest, and among ${size} keys`,

@@ -1,5 +1,5 @@
-// The ledger alone: what hold, settle and record cost a call, in an empty database and in one of millions, and how
-// quickly its records are found there.
+// The ledger alone: the cost of hold, settle and record, in an empty database and in one with millions of records, and the
+// time of searches there.
 
 import { join } from 'node:path'
 import { idAtMs } from '../../src/base/ids.ts'
@@ -33,7 +33,7 @@ function runCalls(path: string, { quick }: Measuring, inFlight = IN_FLIGHT): Led
 
 const DAY_MS = 86_400_000
 
-/** The slowest of some searches: accounts of very different size, one day and another. */
+/** The time of the slowest search: accounts of very different sizes, on different days. */
 function searchMs(path: string): number {
   const db = openReader(path)
   const run = sqliteSteps(db)

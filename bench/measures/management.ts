@@ -1,4 +1,4 @@
-// People manage while calls go at full speed: what that adds to the slowest calls.
+// What requests of the management interface add to the slowest calls, while calls run at full speed.
 
 import { join } from 'node:path'
 import type { Subject } from '../subjects/subject.ts'
@@ -12,30 +12,30 @@ import type { Round } from './rounds.ts'
 import { runRound } from './rounds.ts'
 
 const ROUNDS = 5
-/** What a console with several people in it asks for. */
-const ASKED_EVERY_MS = 50
-const LOOKS = ['keys?limit=50', 'records?limit=50', 'statistics/summary', 'accounts?limit=50', 'audit-log', 'channels']
+/** The requests of a console that several people use. */
+const REQUEST_EVERY_MS = 50
+const READS = ['keys?limit=50', 'records?limit=50', 'statistics/summary', 'accounts?limit=50', 'audit-log', 'channels']
 
-interface Managed {
+interface Management {
   stop(): Promise<number>
 }
 
-/** One after the other, every so often; each tenth changes something. */
-function manage({ port }: Subject, token: string): Managed {
-  let [isOver, asked] = [false, 0]
-  const ask = async (method: string, path: string, body?: object): Promise<void> => {
+/** Sends one request after the other with pauses. Each tenth changes a tier. */
+function manage({ port }: Subject, token: string): Management {
+  let [isOver, requests] = [false, 0]
+  const send = async (method: string, path: string, body?: object): Promise<void> => {
     const headers = { 'authorization': `Bearer ${token}`, 'content-type': 'application/json' }
-    const sent = body === undefined ? {} : { body: JSON.stringify(body) }
-    const response = await fetch(`http://127.0.0.1:${port}/api/web/${path}`, { method, headers, ...sent })
+    const rest = body === undefined ? {} : { body: JSON.stringify(body) }
+    const response = await fetch(`http://127.0.0.1:${port}/api/web/${path}`, { method, headers, ...rest })
     await response.text()
     if (response.status >= 400) throw new Error(`${method} ${path}: ${response.status}`)
-    asked++
+    requests++
   }
   const work = async (): Promise<void> => {
     for (let at = 0; !isOver; at++) {
-      if (at % 10 === 9) await ask('PATCH', 'tiers/free', { qpm: 20 + (at % 7) })
-      else await ask('GET', LOOKS[at % LOOKS.length]!)
-      await Bun.sleep(ASKED_EVERY_MS)
+      if (at % 10 === 9) await send('PATCH', 'tiers/free', { qpm: 20 + (at % 7) })
+      else await send('GET', READS[at % READS.length]!)
+      await Bun.sleep(REQUEST_EVERY_MS)
     }
   }
   const done = work()
@@ -43,7 +43,7 @@ function manage({ port }: Subject, token: string): Managed {
     async stop() {
       isOver = true
       await done
-      return asked
+      return requests
     },
   }
 }
@@ -51,7 +51,7 @@ function manage({ port }: Subject, token: string): Managed {
 interface Pair {
   readonly alone: Round
   readonly managed: Round
-  readonly asked: number
+  readonly requests: number
 }
 
 type PairParts = Pick<Measuring, 'home'> & Parameters<typeof runRound>[1]
@@ -60,7 +60,7 @@ async function measurePair(subject: Subject, parts: PairParts): Promise<Pair> {
   const alone = await runRound(subject, parts)
   const managing = manage(subject, read([join(root, 'bin', 'weir'), 'token'], parts.home.env))
   const managed = await runRound(subject, parts)
-  return { alone, managed, asked: await managing.stop() }
+  return { alone, managed, requests: await managing.stop() }
 }
 
 export const measureManagement: Measure = async measuring => {
@@ -79,11 +79,11 @@ export const measureManagement: Measure = async measuring => {
   const of = (name: 'alone' | 'managed', field: keyof Round): string =>
     figure(median(pairs.map(pair => pair[name][field])))
   const added = median(pairs.map(({ alone, managed }) => (managed.totalP99 / alone.totalP99 - 1) * 100))
-  const asked = median(pairs.map(pair => pair.asked))
+  const requests = median(pairs.map(pair => pair.requests))
   return {
     title: 'Management beside calls',
     about:
-      `The plain call at full speed, alone and while somebody asks the management interface ${figure(asked)} times ` +
+      `The plain call at full speed, alone and while a program sends ${figure(requests)} requests to the management interface ` +
       `in a round (lists, records, statistics; each tenth changes a tier); ${ROUNDS} rounds of both in turn, medians.`,
     table: [
       ['what', 'calls/s', 'CPU µs', 'p50 ms', 'p99 ms'],

@@ -1,4 +1,4 @@
-// What each measure is given and what it gives back.
+// The argument and the result of a measure.
 
 import type { Peers } from '../subjects/peers.ts'
 import type { WeirHome } from '../subjects/weir-home.ts'
@@ -7,14 +7,14 @@ import type { Workbench } from '../system/workbench.ts'
 export interface Measuring {
   readonly bench: Workbench
   readonly home: WeirHome
-  /** Those of --peers, for the measures that compare. */
+  /** The peers of --peers, for measures that compare. */
   readonly peers: Peers
-  /** A tenth of the counts. */
+  /** Makes a tenth of the calls. */
   readonly quick: boolean
   say(line: string): void
 }
 
-/** One thing we promise: what it is, the most it may be, and what it was. */
+/** A target: its name, its bound and the measured figure. */
 export interface Target {
   readonly what: string
   readonly most: number
@@ -25,7 +25,7 @@ export interface Target {
 export interface Section {
   readonly title: string
   readonly about: string
-  /** The first row is the head. */
+  /** The first row has the titles of the columns. */
   readonly table: readonly (readonly string[])[]
   readonly targets: readonly Target[]
 }

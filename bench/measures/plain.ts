@@ -1,4 +1,4 @@
-// The plain call: a small chat completion, as fast as one core gives it.
+// The plain call: a small chat completion, at the full speed of one core.
 
 import { plainCalls } from '../load/calls.ts'
 import { startPlainUpstream } from '../upstreams/upstream.ts'

@@ -1,4 +1,4 @@
-// Loads the subjects in turn, again and again, so that whatever else the machine does meets all of them alike.
+// Loads the subjects in turn in many rounds, so that other work of the machine affects all of them alike.
 
 import type { Manner } from '../load/calls.ts'
 import type { Call } from '../load/connection.ts'
@@ -11,10 +11,10 @@ import { startSubject, subjectNames } from '../subjects/subject.ts'
 import { cpuSeconds, memoryNow } from '../system/proc.ts'
 import { figure, median, percentile, rangeOf } from './figures.ts'
 
-/** Many short rounds instead of few long ones: a machine that is busy for some seconds then spoils few of them. */
+/** Many short rounds: a machine that is busy for some seconds then spoils only a few of them. */
 export const ROUNDS = 12
-/** Of the calls of a plan. */
-export const ROUND_SHARE = 0.25
+/** The share of the calls of a plan that one round makes. */
+const ROUND_SHARE = 0.25
 
 export interface Plan {
   readonly connections: number
@@ -24,7 +24,7 @@ export interface Plan {
   callsFor(keys: readonly string[], manner: Manner): readonly Call[]
 }
 
-/** The first round warms up in full; the others let the connections open. */
+/** The first round has the full warm-up; that of the other rounds only opens the connections. */
 export const planOfRound = (plan: Plan, round: number): Plan => ({
   ...plan,
   warmUp: round === 1 ? plan.warmUp : plan.connections,
@@ -34,7 +34,7 @@ export const planOfRound = (plan: Plan, round: number): Plan => ({
 export interface Round {
   readonly cpuMicros: number
   readonly callsPerSecond: number
-  /** The share of its core that the subject used: well below 1, it was waiting for the load. */
+  /** The share of its core that the subject used. Well below 1, the subject was waiting for the load generator. */
   readonly busy: number
   readonly firstP50: number
   readonly firstP99: number
@@ -45,7 +45,7 @@ export interface Round {
   readonly opened: number
 }
 
-/** By the name of the subject: Weir and the floor always, peers as far as they are there and answer. */
+/** By the name of the subject: Weir, nginx and the bare proxy always; peers if they are installed and answer. */
 export type Rounds = Readonly<Record<SubjectName, Round[]>> & Readonly<Record<string, Round[]>>
 
 export interface RoundsParts extends Setting {
@@ -56,15 +56,15 @@ export interface RoundsParts extends Setting {
 
 export interface RoundsResult {
   readonly rounds: Rounds
-  /** A sentence on the peers that did not work, for the report; empty when all did. */
+  /** A sentence about the peers that failed, for the report; empty if none failed. */
   readonly leftOut: string
 }
 
 export async function runRounds(parts: RoundsParts): Promise<RoundsResult> {
   const rounds: Record<SubjectName, Round[]> & Record<string, Round[]> = { 'nginx': [], 'bun-proxy': [], 'weir': [] }
   const leftOut: string[] = []
-  const leave = (name: string, fault: unknown): void => {
-    // Without Weir or the floor there is no run; a peer that does not work must not end it.
+  const leaveOut = (name: string, fault: unknown): void => {
+    // A run needs Weir, nginx and the bare proxy. A peer that fails must not end it.
     if (isOwn(name)) throw fault
     delete rounds[name]
     const [why] = (fault as Error).message.split('\n')
@@ -75,7 +75,7 @@ export async function runRounds(parts: RoundsParts): Promise<RoundsResult> {
   for (const start of startersOf(parts)) {
     await start.run().then(
       subject => subjects.add(subject),
-      fault => leave(start.name, fault),
+      fault => leaveOut(start.name, fault),
     )
   }
   for (let round = 1; round <= ROUNDS; round++) {
@@ -85,7 +85,7 @@ export async function runRounds(parts: RoundsParts): Promise<RoundsResult> {
         ;(rounds[subject.name] ??= []).push(result)
         parts.say(`  round ${round}, ${subject.name}: ${figure(result.cpuMicros)} µs of CPU`)
       } catch (fault) {
-        leave(subject.name, fault)
+        leaveOut(subject.name, fault)
         subjects.delete(subject)
         await subject.stop()
       }
@@ -141,14 +141,14 @@ function roundOf(sample: Sample, cpu: number): Omit<Round, 'memory' | 'opened'> 
 export const medianOf = (rounds: readonly Round[], field: keyof Round): number =>
   median(rounds.map(round => round[field]))
 
-/** How many times the CPU of another subject Weir used: the median of the ratios inside each round. */
+/** The CPU of Weir divided by that of another subject: the median of the ratios of all rounds. */
 export function ratioTo(rounds: Rounds, other: string): number {
   return median(rounds.weir.map((round, index) => round.cpuMicros / rounds[other]![index]!.cpuMicros))
 }
 
 type Column = readonly [name: string, write: (of: readonly Round[]) => string]
 
-/** One row a subject: its CPU, Weir's share of it, and the columns given. */
+/** One row for each subject: its CPU, the ratio of Weir to it, and further columns. */
 export function roundsTable(rounds: Rounds, columns: readonly Column[]): string[][] {
   const head = ['subject', 'CPU µs', 'all rounds, from – to', 'Weir is', ...columns.map(([name]) => name)]
   const rows = Object.entries(rounds).map(([name, of]) => {

@@ -1,7 +1,7 @@
-// Many slow streams at once: what each costs in memory while it waits for its next word.
+// The memory of many slow streams at the same time.
 
 import { streamCalls } from '../load/calls.ts'
-import { crowd } from '../load/load.ts'
+import { runSimultaneously } from '../load/load.ts'
 import { startSubject, subjectNames } from '../subjects/subject.ts'
 import { cpuSeconds, memoryPeak } from '../system/proc.ts'
 import { startStreamUpstream } from '../upstreams/upstream.ts'
@@ -19,14 +19,14 @@ export const measureSlow: Measure = async measuring => {
   let weirPeak = Number.NaN
   const upstream = await startStreamUpstream(measuring.bench, { chunks: CHUNKS, gapMs: GAP_MS })
   for (const name of subjectNames) {
-    // Started anew, so that its peak is this load's.
+    // Started again, so that the peak is that of this load.
     const subject = await startSubject(name, { ...measuring, upstream })
     const cpuBefore = cpuSeconds(subject.pid)
     const calls = streamCalls(subject.keys, CHUNKS)
-    const done = await crowd({ port: subject.port, count, calls, rampMs: RAMP_MS, secondsMax: SECONDS_MAX })
+    const done = await runSimultaneously({ port: subject.port, count, calls, rampMs: RAMP_MS, secondsMax: SECONDS_MAX })
     const [cpu, peak] = [cpuSeconds(subject.pid) - cpuBefore, memoryPeak(subject.pid)]
     if (name === 'weir') weirPeak = peak
-    table.push([name, `${done.calls} of ${count}`, String(done.atOnce), figure(cpu), figure(peak)])
+    table.push([name, `${done.calls} of ${count}`, String(done.activeMax), figure(cpu), figure(peak)])
     measuring.say(`  ${name}: ${figure(cpu)} s of CPU, at most ${figure(peak)} MB`)
     await subject.stop()
   }

@@ -1,5 +1,5 @@
-// From starting the process to the first answered call, with the packages installed and a key in the database; and how
-// long the commands take that need no gateway.
+// The time from the start of the process to the first answered call, with the packages installed and a key in the database;
+// and the time of the commands that need no gateway.
 
 import { join } from 'node:path'
 import { freePort } from '../../test/support/free-port.ts'
@@ -24,7 +24,7 @@ export const measureStart: Measure = async measuring => {
   const [call] = plainCalls(home.keys)
   const runs = quick ? 3 : 7
   const times: number[] = []
-  // The first start of a data folder also makes a key, and is not counted.
+  // The first start of a data folder also creates a key, and is not counted.
   for (let start = 0; start <= runs; start++) {
     const port = freePort()
     const startMs = performance.now()
@@ -55,7 +55,7 @@ export const measureStart: Measure = async measuring => {
   }
 }
 
-/** The first run, which reads its files from the disk, is not counted. */
+/** The first run reads the files from the disk and is not counted. */
 function runCommand({ program, env }: WeirHome, args: readonly string[], runs: number): number[] {
   const command = ['taskset', '-c', String(SUBJECT_CORE), join(program, 'bin', 'weir'), ...args]
   const times = Array.from({ length: runs + 1 }, () => {

@@ -1,4 +1,4 @@
-// Statistics and searches among millions of records, and how they are exported.
+// Statistics, searches and exports in a database with millions of records.
 
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
@@ -11,7 +11,7 @@ interface Slowest {
   readonly name: string
 }
 
-interface Asked {
+interface QueryResults {
   readonly rolled?: { readonly cpuMicros: number; readonly seconds: number }
   readonly bytes: number
   readonly question: Slowest
@@ -35,14 +35,14 @@ export const measureStatistics: Measure = async ({ bench, quick, say }) => {
     runProgram('ledger/fill.ts', [path, records])
   }
   say('  summing them up …')
-  const asked = JSON.parse(runProgram('statistics/ask.ts', [path])) as Asked
+  const results = JSON.parse(runProgram('statistics/ask.ts', [path])) as QueryResults
   const wanted = Math.min(records, 1_000_000)
   const exports = (['ndjson', 'csv'] as const).map(format => {
     const exported = JSON.parse(runProgram('statistics/export.ts', [path, wanted, format])) as Exported
     say(`  ${exported.rows} records as ${format}: ${figure(exported.seconds)} s, ${figure(exported.grown)} MB more`)
     return { format, ...exported }
   })
-  const { rolled, bytes, question, search, again } = asked
+  const { rolled, bytes, question, search, again } = results
   const among = `among ${records.toLocaleString('en-US')} records`
   return {
     title: 'Statistics, searches and exports',

@@ -1,4 +1,4 @@
-// Where the CPU of a plain call goes inside Weir, thread by thread.
+// The CPU of a plain call inside Weir, by thread.
 
 import { Load } from '../load/load.ts'
 import type { Subject } from '../subjects/subject.ts'
@@ -18,12 +18,12 @@ const meanings: Readonly<Record<string, string>> = {
 
 export interface ByThread {
   readonly calls: number
-  /** Of the whole process. */
+  /** CPU of the whole process. */
   readonly cpuMicros: number
   readonly threads: ReadonlyMap<string, number>
 }
 
-/** What one call costs in CPU µs, over a load that is open already. */
+/** Measures the CPU of one call, over connections that are already open. */
 export async function burst(subject: Subject, load: Load, plan: Pick<Plan, 'count' | 'secondsMax'>): Promise<ByThread> {
   const before = cpuSecondsByThread(subject.pid)
   const { calls } = await load.run(plan.count, plan.secondsMax)

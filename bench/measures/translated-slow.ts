@@ -1,8 +1,8 @@
-// Many slow translated streams at once: what each of them adds to the memory while it waits for its next word.
+// The memory that each of many slow translated streams adds.
 
 import { streamCalls } from '../load/calls.ts'
 import type { Call } from '../load/connection.ts'
-import { crowd } from '../load/load.ts'
+import { runSimultaneously } from '../load/load.ts'
 import { pairName, pairs, translatedCalls } from '../load/translated-calls.ts'
 import { startSubject } from '../subjects/subject.ts'
 import { memoryPeak } from '../system/proc.ts'
@@ -24,20 +24,21 @@ const kinds: Readonly<Record<string, CallsFor>> = {
   ...Object.fromEntries(pairs.map(pair => [pairName(pair), (keys => translatedCalls(pair, keys, CHUNKS)) as CallsFor])),
 }
 
-interface Crowd {
+interface SlowStreams {
   readonly upstream: Upstream
   readonly callsFor: CallsFor
   readonly count: number
 }
 
-/** In a process of its own, so that its peak is this crowd's. */
-async function peakOf(measuring: Measuring, { upstream, callsFor, count }: Crowd): Promise<number> {
+/** Uses a new process, so that the peak is that of these streams. */
+async function peakOf(measuring: Measuring, { upstream, callsFor, count }: SlowStreams): Promise<number> {
   const subject = await startSubject('weir', { ...measuring, upstream })
   const calls = callsFor(subject.keys)
-  const done = await crowd({ port: subject.port, count, calls, rampMs: RAMP_MS, secondsMax: SECONDS_MAX })
+  const done = await runSimultaneously({ port: subject.port, count, calls, rampMs: RAMP_MS, secondsMax: SECONDS_MAX })
   const peak = memoryPeak(subject.pid)
   await subject.stop()
-  if (done.atOnce < count) throw new Error(`Only ${done.atOnce} of ${count} streams were there at once.`)
+  if (done.activeMax < count)
+    throw new Error(`Only ${done.activeMax} of ${count} streams were active at the same time.`)
   return peak
 }
 

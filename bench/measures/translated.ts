@@ -1,4 +1,4 @@
-// The streamed call between two dialects, beside one whose bytes only pass.
+// The streamed call between two dialects, beside a stream that is not translated.
 
 import { streamCalls } from '../load/calls.ts'
 import { pairName, pairs, translatedCalls } from '../load/translated-calls.ts'

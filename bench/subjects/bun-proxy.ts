@@ -1,5 +1,5 @@
-// The least a gateway on Bun can do: read the body, parse it, forward it, hand back what comes. Weir is measured
-// beside it.
+// The smallest possible gateway on Bun: it reads the body, parses it, forwards it and returns the answer. Weir is compared
+// with it.
 
 const { UPSTREAM, PORT } = process.env
 

@@ -1,5 +1,5 @@
-// new-api has no configuration file: its first user, its channel and its key are made through the interface of its
-// console. Newer versions give a token at sign-in, older ones a cookie; both are sent.
+// new-api has no configuration file: its first user, its channel and its key are created through the API of its console.
+// At sign-in, newer versions return a token and older ones a cookie; both are sent.
 
 export interface NewApi {
   readonly port: number
@@ -16,7 +16,7 @@ interface Answered {
 const OPENAI = 1
 const user = { username: 'bench', password: 'bench-bench' }
 
-/** The key of a user with money and one channel, which is the upstream. */
+/** Creates a user with money, a channel to the upstream, and a key, and returns the key. */
 export async function signInToNewApi({ port, upstream, model }: NewApi): Promise<string> {
   const headers: Record<string, string> = { 'content-type': 'application/json' }
   const ask = async (method: string, path: string, body?: object): Promise<unknown> => {
@@ -38,7 +38,7 @@ export async function signInToNewApi({ port, upstream, model }: NewApi): Promise
   const tokens = (await ask('GET', 'token/?p=1&size=10')) as { items: readonly { id: number; key: string }[] }
   const [token] = tokens.items
   if (token === undefined) throw new Error('new-api made no key.')
-  // A key that is shown with stars is given whole only on request.
+  // If the list masks the key, another request returns it.
   const key = token.key.includes('*')
     ? ((await ask('POST', `token/${token.id}/key`)) as { key: string }).key
     : token.key

@@ -1,6 +1,6 @@
-// Other gateways, measured beside Weir when the user has put their programs into a folder (`npm run bench -- --peers
-// <folder>`). How each is started and called is one row, so that anybody can repeat a comparison or correct it. Every
-// peer is set up with the least that it needs to forward a call, which is to its advantage.
+// Other gateways, which are measured beside Weir if their programs are in a folder (`npm run bench -- --peers
+// <folder>`). One row says how each is started and called, so that readers can repeat or correct a comparison. Every
+// peer has the smallest configuration with which it forwards a call, which is to its advantage.
 
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
@@ -9,39 +9,39 @@ import type { Manner } from '../load/calls.ts'
 import type { Child } from '../system/workbench.ts'
 import { read, SUBJECT_CORE, until } from '../system/workbench.ts'
 import { signInToNewApi } from './new-api.ts'
-import type { Deeds, Setting, Subject } from './subject.ts'
+import type { Setting, Subject, SubjectDuties } from './subject.ts'
 
-/** Where one start of a peer happens. */
-export interface Place {
-  /** Its program. */
+/** The files and ports of one start of a peer. */
+export interface PeerStart {
+  /** The program. */
   readonly file: string
-  /** For what it writes; empty at first, and its home. */
+  /** The home of the peer, where it writes its files. Empty at first. */
   readonly folder: string
   readonly port: number
-  /** For those that must have more than one. */
+  /** For peers that need several ports. */
   readonly otherPorts: readonly [number, number, number]
   /** http://127.0.0.1:…, without a path. */
   readonly upstream: string
 }
 
-export interface Peer extends Deeds {
+export interface Peer extends SubjectDuties {
   readonly name: string
-  /** Below the folder of --peers; the first that exists is the program. */
+  /** Paths in the folder of --peers. The first one that exists is the program. */
   readonly files: readonly string[]
-  /** The version with which this row was tried; undefined: written from the peer's documentation only. */
+  /** The version with which this row was tested. Undefined if the row was written from documentation only. */
   readonly tried?: string
   version?(file: string): readonly string[]
-  command(place: Place): readonly string[]
-  env?(place: Place): Readonly<Record<string, string>>
-  config?(place: Place): { readonly name: string; readonly text: string }
-  /** A path that it answers once it is ready, with whatever status below 500. */
+  command(start: PeerStart): readonly string[]
+  env?(start: PeerStart): Readonly<Record<string, string>>
+  config?(start: PeerStart): { readonly name: string; readonly text: string }
+  /** A path that a ready peer answers with a status below 500. */
   readonly ready: string
-  /** For those that give a key only on request. */
-  key?(place: Place): Promise<string>
+  /** Creates a key, for peers that need one. */
+  key?(start: PeerStart): Promise<string>
   readonly path: string
   readonly model: string
-  headers?(place: Place): Readonly<Record<string, string>>
-  /** How many of the calls of a plan it makes. */
+  headers?(start: PeerStart): Readonly<Record<string, string>>
+  /** The share of the calls of a plan. */
   readonly share: number
 }
 
@@ -49,10 +49,10 @@ const CHAT = '/v1/chat/completions'
 const MODEL = 'gpt-4o-mini'
 const none = { bills: 'no', records: 'no', durable: 'nothing to lose' } as const
 
-function bifrost(name: string, withLogs: boolean, deeds: Deeds): Peer {
+function bifrost(name: string, withLogs: boolean, duties: SubjectDuties): Peer {
   return {
     name,
-    ...deeds,
+    ...duties,
     files: ['bifrost-http'],
     command: ({ file, folder, port }) => [
       ...[file, '-app-dir', folder, '-host', '127.0.0.1', '-port', String(port), '-log-level', 'error'],
@@ -200,7 +200,7 @@ llm:
   },
 ]
 
-/** A peer whose program is there. */
+/** A peer whose program was found. */
 export interface FoundPeer {
   readonly peer: Peer
   readonly file: string
@@ -227,15 +227,15 @@ export function findPeers(given: string): Peers {
 }
 
 export function versionOf({ peer, file }: FoundPeer): string {
-  if (peer.version === undefined) return 'not told'
+  if (peer.version === undefined) return 'unknown'
   try {
     return read(peer.version(file)).split('\n').at(-1)!.trim()
   } catch {
-    return 'not told'
+    return 'unknown'
   }
 }
 
-/** Python and Node take their time, the more so beside others on one core. */
+/** Python and Node start slowly, especially beside other programs on one core. */
 const READY_MS_MAX = 120_000
 
 export async function startPeer({ peer, file }: FoundPeer, { bench, upstream }: Setting): Promise<Subject> {
@@ -243,15 +243,15 @@ export async function startPeer({ peer, file }: FoundPeer, { bench, upstream }: 
   const folder = join(bench.folder, `${peer.name}-${port}`)
   mkdirSync(folder)
   const otherPorts = [freePort(), freePort(), freePort()] as const
-  const place: Place = { file, folder, port, otherPorts, upstream: `http://127.0.0.1:${upstream.port}` }
-  const config = peer.config?.(place)
+  const start: PeerStart = { file, folder, port, otherPorts, upstream: `http://127.0.0.1:${upstream.port}` }
+  const config = peer.config?.(start)
   if (config !== undefined) writeFileSync(join(folder, config.name), config.text)
-  const env = { HOME: folder, ...peer.env?.(place) }
-  const child = bench.start({ name: peer.name, core: SUBJECT_CORE, command: peer.command(place), env })
+  const env = { HOME: folder, ...peer.env?.(start) }
+  const child = bench.start({ name: peer.name, core: SUBJECT_CORE, command: peer.command(start), env })
   try {
     await until(() => answers(port, peer.ready), child, READY_MS_MAX)
-    const key = (await peer.key?.(place)) ?? 'bench'
-    return subjectOf(peer, place, { child, keys: [key], stop: () => bench.stop(child) })
+    const key = (await peer.key?.(start)) ?? 'bench'
+    return subjectOf(peer, start, { child, keys: [key], stop: () => bench.stop(child) })
   } catch (fault) {
     await bench.stop(child)
     throw fault
@@ -262,10 +262,10 @@ interface Running extends Pick<Subject, 'keys' | 'stop'> {
   readonly child: Child
 }
 
-function subjectOf(peer: Peer, place: Place, { child, keys, stop }: Running): Subject {
+function subjectOf(peer: Peer, start: PeerStart, { child, keys, stop }: Running): Subject {
   const { path, model } = peer
-  const manner: Manner = { path, model, headers: peer.headers?.(place) ?? {}, isExact: false }
-  return { name: peer.name, pid: child.pid, port: place.port, keys, manner, share: peer.share, stop }
+  const manner: Manner = { path, model, headers: peer.headers?.(start) ?? {}, isExact: false }
+  return { name: peer.name, pid: child.pid, port: start.port, keys, manner, share: peer.share, stop }
 }
 
 async function answers(port: number, path: string): Promise<boolean> {

@@ -1,5 +1,5 @@
-// PostgreSQL and Redis of Debian's packages, as servers of a run. They use the core of the load, so that the gateway has
-// its core for itself.
+// Starts PostgreSQL and Redis from Debian's packages. They use the core of the load generator, so that the gateway has its
+// own core.
 
 import { spawnSync } from 'node:child_process'
 import { chownSync, existsSync, mkdirSync, readdirSync } from 'node:fs'
@@ -21,13 +21,13 @@ function findPrograms(): string | undefined {
   return newest && join(VERSIONS, newest, 'bin')
 }
 
-/** Why no servers can be started; undefined where they can. */
+/** The reason why the servers cannot be started; undefined if they can. */
 export function missingServers(): string | undefined {
   if (findPrograms() === undefined) return 'PostgreSQL is not installed (apt-get install postgresql)'
   return existsSync('/usr/bin/redis-server') ? undefined : 'Redis is not installed (apt-get install redis-server)'
 }
 
-/** With the settings of the package: each commit waits for the disk. */
+/** Uses the default settings: each commit waits for the disk. */
 export async function startPostgres(bench: Workbench): Promise<Server> {
   const programs = findPrograms()!
   const folder = join(bench.folder, 'postgres')

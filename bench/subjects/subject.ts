@@ -1,5 +1,5 @@
-// The three that are always measured, started alike: on a core of their own, in front of the same upstream. Peers, whose
-// programs the user brings, are in peers.ts.
+// The three subjects of every run. Each is started on the core of the subjects, in front of the same upstream. Peers, whose
+// programs the user provides, are in peers.ts.
 
 import { join } from 'node:path'
 import { freePort } from '../../test/support/free-port.ts'
@@ -15,14 +15,14 @@ export const subjectNames = ['nginx', 'bun-proxy', 'weir'] as const
 
 export type SubjectName = (typeof subjectNames)[number]
 
-/** What a subject does with a call beside forwarding it: a figure means nothing without it. */
-export interface Deeds {
+/** What a subject does besides forwarding a call; its figures mean nothing without this. */
+export interface SubjectDuties {
   readonly bills: string
   readonly records: string
   readonly durable: string
 }
 
-export const deeds: Readonly<Record<SubjectName, Deeds>> = {
+export const subjectDuties: Readonly<Record<SubjectName, SubjectDuties>> = {
   'nginx': { bills: 'no', records: 'no', durable: 'nothing to lose' },
   'bun-proxy': { bills: 'no', records: 'no', durable: 'nothing to lose' },
   'weir': {
@@ -36,10 +36,10 @@ export interface Subject {
   readonly name: string
   readonly pid: number
   readonly port: number
-  /** Who calls it: one key after the other. */
+  /** The calls use these keys in turn. */
   readonly keys: readonly string[]
   readonly manner: Manner
-  /** Of the calls of a plan: a slow subject gets fewer, so that a run ends the same day. */
+  /** The share of the calls of a plan. A slow subject gets fewer calls, so that a run does not take too long. */
   readonly share: number
   stop(): Promise<void>
 }
@@ -48,7 +48,7 @@ export interface Setting {
   readonly bench: Workbench
   readonly home: WeirHome
   readonly upstream: Upstream
-  /** The cores of the subject, as taskset takes them; by default one of its own. */
+  /** The cores of the subject, in the notation of taskset; by default SUBJECT_CORE. */
   readonly cores?: string
 }
 
@@ -60,7 +60,7 @@ export async function startSubject(name: SubjectName, setting: Setting): Promise
   return { name, port, keys, manner: usualManner, share: 1, pid: child.pid, stop: () => setting.bench.stop(child) }
 }
 
-/** The process alone; whether it listens already is another question. */
+/** Starts the process and does not wait until it listens. */
 export function launch(name: SubjectName, { bench, home, upstream, cores }: Setting, port: number): Child {
   const url = `http://127.0.0.1:${upstream.port}`
   if (name === 'weir') {
@@ -76,7 +76,7 @@ export function launch(name: SubjectName, { bench, home, upstream, cores }: Sett
   return bench.start({ name, core: SUBJECT_CORE, command, env: {} })
 }
 
-/** One provider for each dialect, all at the same upstream, which knows them by their paths. */
+/** One provider for each dialect, all at the same upstream, which tells them apart by their paths. */
 const providersAt = (url: string): Readonly<Record<string, string>> => ({
   OPENAI_BASE_URL: `${url}/v1`,
   OPENAI_API_KEY: 'upstream',

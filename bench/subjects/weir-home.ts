@@ -1,5 +1,5 @@
-// Weir's data folder for a run: its keys, made by its own command, and the million more that are written into the
-// database while no gateway runs.
+// Weir's data folder for a run. Its first keys are created by `weir keys create`; up to a million further keys are written
+// into the database while no gateway runs.
 
 import { Database } from 'bun:sqlite'
 import { join } from 'node:path'
@@ -8,7 +8,7 @@ import { openFolder } from '../../src/store/engine/folder.ts'
 import type { Workbench } from '../system/workbench.ts'
 import { read, root } from '../system/workbench.ts'
 
-/** A key may make 100,000 calls a minute, which one subject at full speed could exceed. */
+/** Several keys, because a gateway at full speed could exceed the 100,000 calls a minute of one key. */
 const KEYS = 16
 const CREDIT_NANO_USD = 100_000_000_000
 
@@ -39,14 +39,14 @@ export function makeWeirHome(
 }
 
 export interface Crowd {
-  /** Keys in all, most of them with a digest that belongs to no text. */
+  /** The number of all keys. Most have a digest that belongs to no text. */
   readonly size: number
-  /** How many of them can be called with. */
+  /** The number of keys whose texts are known, so that calls can use them. */
   readonly callable: number
 }
 
-/** Adds the keys, each with an account of its own, and gives the texts of those that can be called with. */
-export function addCrowd(home: WeirHome, { size, callable }: Crowd): readonly string[] {
+/** Adds the keys, each with its own account, and returns the texts of those that calls can use. */
+export function addKeys(home: WeirHome, { size, callable }: Crowd): readonly string[] {
   const folder = openFolder(home.env.WEIR_DATA!, home.env)
   const db = new Database(folder.database, { readwrite: true, strict: true })
   const texts = Array.from({ length: callable }, () => mintKey())
@@ -71,13 +71,13 @@ export function addCrowd(home: WeirHome, { size, callable }: Crowd): readonly st
   return texts
 }
 
-// Our ids begin at 1, far below the time-ordered ones that the gateway gives.
+// These ids begin at 1, far below the time-ordered ids of the gateway.
 const INSERT_ACCOUNTS = `
   WITH RECURSIVE row (id) AS (SELECT 1 UNION ALL SELECT id + 1 FROM row WHERE id < $size)
   INSERT INTO account (id, name, kind, balance, created_ms)
   SELECT id + 10, 'account ' || id, 'prepaid', $balance, $now FROM row` // the first ids are the operator's own
 
-/** The books are in balance, or the auditor would freeze them all. */
+/** The transfers are in balance; otherwise the auditor would freeze all accounts. */
 const INSERT_TRANSFERS = `
   INSERT INTO transfer (ref, kind, debit, credit, amount, made_ms)
   SELECT id, 'top_up', 4, id, balance, created_ms FROM account WHERE name LIKE 'account %'`

@@ -1,4 +1,4 @@
-// Writes a configuration for an nginx of our own: in the foreground, one worker, everything in the temporary folder.
+// Writes the configuration of an nginx of the benchmark: in the foreground, one worker, all files in the temporary folder.
 
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -8,7 +8,7 @@ export const NGINX = '/usr/sbin/nginx'
 
 export interface NginxConfig {
   readonly name: string
-  /** What stands inside `http { … }`. */
+  /** The content of `http { … }`. */
   readonly http: string
 }
 
@@ -16,7 +16,7 @@ export function writeNginxConfig(bench: Workbench, { name, http }: NginxConfig):
   const folder = join(bench.folder, `${name}-${Date.now()}`)
   mkdirSync(folder)
   const file = join(folder, 'nginx.conf')
-  // Started as root its worker would be nobody, who may not enter our folder.
+  // As root, nginx would run its worker as "nobody", which may not read the folder.
   const user = process.getuid?.() === 0 ? 'user root;' : ''
   const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi']
   writeFileSync(

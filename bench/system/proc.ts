@@ -1,4 +1,4 @@
-// Reads from /proc what a process and its descendants have used.
+// Reads from /proc the CPU and the memory that a process and its descendants use.
 
 import { spawnSync } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
@@ -14,7 +14,7 @@ interface Stat {
 function readStat(pid: number): Stat | undefined {
   try {
     const text = readFileSync(`/proc/${pid}/stat`, 'latin1')
-    // The name, in parentheses, may contain anything; what follows it does not.
+    // The name, in parentheses, may contain any character, also a parenthesis.
     const fields = text.slice(text.lastIndexOf(')') + 2).split(' ')
     return { pid, parent: Number(fields[1]), ticks: Number(fields[11]) + Number(fields[12]) }
   } catch {
@@ -22,7 +22,7 @@ function readStat(pid: number): Stat | undefined {
   }
 }
 
-/** The process, its children, theirs, and so on. */
+/** The process and all of its descendants. */
 export function tree(pid: number): readonly number[] {
   const pids = readdirSync('/proc').map(Number).filter(Number.isInteger)
   const stats = pids.map(readStat).filter(stat => stat !== undefined)
@@ -38,8 +38,8 @@ export function cpuSeconds(pid: number): number {
 }
 
 /**
- * The same for each thread of one process, by the thread's name; threads of one name are added up. From the scheduler's
- * own count, in nanoseconds: a tick of the other count is 2 % of a half second.
+ * The CPU time of each thread of a process, by the name of the thread; threads with the same name are added up. It is read
+ * from schedstat, in nanoseconds, because a tick of the file `stat` is 2 % of half a second.
  */
 export function cpuSecondsByThread(pid: number): ReadonlyMap<string, number> {
   const seconds = new Map<string, number>()
@@ -64,10 +64,10 @@ function megabytes(pid: number, field: 'VmRSS' | 'VmHWM'): number {
   return bytes.reduce((sum, one) => sum + one, 0) / 1_000_000
 }
 
-/** Resident memory now, in MB of a million bytes. */
+/** The present resident memory, in MB of a million bytes. */
 export const memoryNow = (pid: number): number => megabytes(pid, 'VmRSS')
 
-/** The most it ever was since the process began. */
+/** The peak of the resident memory since the process started. */
 export const memoryPeak = (pid: number): number => megabytes(pid, 'VmHWM')
 
 export const cpuModel = (): string =>

@@ -1,4 +1,4 @@
-// The temporary folder and the processes of one run. Whatever is started here ends with the run, however that ends.
+// The temporary folder and the processes of one run. All processes end with the run, also if it fails.
 
 import { spawnSync } from 'node:child_process'
 import { closeSync, mkdtempSync, openSync, readFileSync, rmSync, statfsSync } from 'node:fs'
@@ -19,10 +19,10 @@ const LISTEN_MS_MAX = 120_000
 
 export interface Command {
   readonly name: string
-  /** One core, or several as taskset takes them. */
+  /** One core, or several in the notation of taskset. */
   readonly core: number | string
   readonly command: readonly string[]
-  /** Beside PATH and HOME: a subject sees nothing else of our environment. */
+  /** In addition to PATH and HOME. A subject sees no other variables of this process. */
   readonly env: Readonly<Record<string, string>>
 }
 
@@ -49,7 +49,7 @@ export async function runOnWorkbench(name: string, run: (bench: Workbench) => Pr
     read(['taskset', '-a', '-c', '-p', String(LOAD_CORE), String(process.pid)])
     await run(bench)
   } catch (fault) {
-    say(`${name}: ${fault instanceof Error ? fault.message : String(fault)}\n${bench.lastWords()}`)
+    say(`${name}: ${fault instanceof Error ? fault.message : String(fault)}\n${bench.lastOutput()}`)
     process.exit(1)
   }
   process.exit(0)
@@ -85,7 +85,7 @@ export class Workbench {
     return child
   }
 
-  /** Asks it to end, and ends it when it does not. */
+  /** Ends a process with SIGTERM, and with SIGKILL if it does not end in time. */
   async stop(child: Child): Promise<void> {
     const pids = tree(child.pid)
     if (!child.hasExited) process.kill(child.pid, 'SIGTERM')
@@ -97,15 +97,15 @@ export class Workbench {
     this.#children.delete(child)
   }
 
-  /** At once and without waiting, so that it can also run while this process ends. */
+  /** Kills all processes and does not wait, so that it can also run while this process exits. */
   close(): void {
     for (const child of this.#children) if (!child.hasExited) tree(child.pid).forEach(kill)
     this.#children.clear()
     rmSync(this.folder, { recursive: true, force: true })
   }
 
-  /** What the children that are still there said last, for when something went wrong. */
-  lastWords(): string {
+  /** The last output of the processes that still run, for error messages. */
+  lastOutput(): string {
     return [...this.#children].map(child => `${child.name}: ${tail(child.log)}`).join('\n')
   }
 }
@@ -114,17 +114,17 @@ function kill(pid: number): void {
   try {
     process.kill(pid, 'SIGKILL')
   } catch {
-    // It has ended by itself.
+    // The process has already ended.
   }
 }
 
-const tail = (file: string): string => readFileSync(file, 'utf8').slice(-1_000).trim() || '(silent)'
+const tail = (file: string): string => readFileSync(file, 'utf8').slice(-1_000).trim() || '(no output)'
 
 function plainEnvironment(env: Readonly<Record<string, string>>): Record<string, string> {
   return { PATH: process.env.PATH ?? '/usr/bin:/bin', HOME: process.env.HOME ?? '/', ...env }
 }
 
-/** A ledger in memory would cost less than it does. */
+/** The ledger must be on a real disk: in memory it would cost less. */
 function realDisk(): string {
   const folder = [tmpdir(), '/var/tmp', root].find(candidate => {
     try {
@@ -137,7 +137,7 @@ function realDisk(): string {
   return folder
 }
 
-/** Runs a command to its end and gives what it wrote. */
+/** Runs a command and returns its output. */
 export function read(command: readonly string[], env: Readonly<Record<string, string>> = {}): string {
   const [file, ...args] = command
   const options = { encoding: 'utf8', cwd: root, env: plainEnvironment(env), timeout: 30_000 } as const
@@ -150,7 +150,7 @@ export function read(command: readonly string[], env: Readonly<Record<string, st
 export const untilListening = (port: number, child: Child): Promise<void> =>
   until(() => canConnect(port), child, LISTEN_MS_MAX)
 
-/** Asks again and again, as long as the process runs. */
+/** Polls a condition while the process runs. */
 export async function until(isReady: () => Promise<boolean>, child: Child, msMax: number): Promise<void> {
   const untilMs = performance.now() + msMax
   while (!(await isReady())) {

@@ -1,4 +1,4 @@
-// What the upstreams answer: fixed bytes, so that the load generator can compare every answer whole.
+// The answers of the upstreams: fixed bytes, so that the load generator can compare every answer completely.
 
 const MODEL = 'gpt-4o-mini-2024-07-18'
 const CREATED = 1_772_000_000
@@ -15,7 +15,7 @@ const content =
   'A weir is a low wall across a river. It raises the water behind it, lets the rest flow over its edge, and, ' +
   'because the height of that flow follows the amount of water, it also measures the river.'
 
-/** No dollar sign and no single quote: it stands inside an nginx configuration. */
+/** Without dollar signs and single quotes, because it is part of an nginx configuration. */
 export const plainAnswer = JSON.stringify({
   id: 'chatcmpl-B9MBs8CjcvOU2jLn4n570S5qMJKcT',
   object: 'chat.completion',
@@ -38,7 +38,7 @@ const choice = (delta: object, finish: string | null): object => ({
   choices: [{ index: 0, delta, logprobs: null, finish_reason: finish }],
 })
 
-/** The events of a stream, each to be flushed alone: the first names the role, the last the reason of the end. */
+/** The events of a stream, each of them flushed alone. The first has the role, the last the finish reason. */
 export function streamEvents(count: number): readonly string[] {
   return Array.from({ length: count }, (_, index) => {
     if (index === 0) return chunk(choice({ role: 'assistant', content: '', refusal: null }, null))
@@ -46,7 +46,7 @@ export function streamEvents(count: number): readonly string[] {
   })
 }
 
-/** What follows the last of them: the usage, if it was asked for, and the end. */
+/** The events after them: the usage, if the call requests it, and the end. */
 export const closingEvents = (withUsage: boolean): string =>
   `${withUsage ? chunk({ choices: [], usage }) : ''}data: [DONE]\n\n`
 

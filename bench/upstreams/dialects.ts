@@ -1,5 +1,5 @@
-// The same answer, a hundred words or so, as a stream of each dialect. Every stream has as many events as it is asked
-// for, each to be flushed alone, so that what is compared is the same number of chunks.
+// The same answer, of about a hundred words, as a stream of each dialect. Streams of every dialect have the requested
+// number of events, and each event is flushed alone, so that subjects are compared on the same number of chunks.
 
 import { closingEvents, streamEvents } from './answers.ts'
 
@@ -9,8 +9,9 @@ export type UpstreamDialect = (typeof upstreamDialects)[number]
 
 export interface StreamAnswer {
   readonly events: readonly string[]
-  /** What follows at the end of a call that asked for usage, and of one that did not. */
+  /** The end of the stream of a call without usage. */
   readonly closing: string
+  /** The end of the stream of a call that requests usage. */
   readonly closingWithUsage: string
 }
 
@@ -19,21 +20,22 @@ export function streamAnswer(dialect: UpstreamDialect, count: number): StreamAns
   return { events: streamEvents(count), closing: closingEvents(false), closingWithUsage: closingEvents(true) }
 }
 
-/** By the path of a request; chat is what is left. */
+/** The dialect of a path. Every other path is Chat Completions. */
 export function dialectOf(path: string): UpstreamDialect {
   if (path.endsWith('/messages')) return 'messages'
   if (path.endsWith('/responses')) return 'responses'
   return path.includes(':streamGenerateContent') ? 'gemini' : 'chat'
 }
 
-/** As `streamEvents` says them. */
+/** The words of the text in `streamEvents`. */
 const words = (from: number, count: number): string[] => Array.from({ length: count }, (_, at) => ` word${at + from}`)
 
-/** All that a stream of so many events says, to be found in whatever a caller is given of it. */
-export const saidBy = (dialect: UpstreamDialect, count: number): string => words(1, count - aside[dialect]).join('')
+/** The whole text of a stream with `count` events, in every dialect into which it is translated. */
+export const streamText = (dialect: UpstreamDialect, count: number): string =>
+  words(1, count - eventsWithoutText[dialect]).join('')
 
-/** How many events of a stream say nothing. */
-const aside: Readonly<Record<UpstreamDialect, number>> = { chat: 2, messages: 5, responses: 8, gemini: 1 }
+/** The number of events without text in a stream. */
+const eventsWithoutText: Readonly<Record<UpstreamDialect, number>> = { chat: 2, messages: 5, responses: 8, gemini: 1 }
 
 const event = (type: string, fields: object): string =>
   `event: ${type}\ndata: ${JSON.stringify({ type, ...fields })}\n\n`
@@ -54,7 +56,7 @@ function messagesEvents(count: number): readonly string[] {
   return [
     event('message_start', { message }),
     event('content_block_start', block),
-    ...words(1, count - aside.messages).map(text => event('content_block_delta', delta(text))),
+    ...words(1, count - eventsWithoutText.messages).map(text => event('content_block_delta', delta(text))),
     event('content_block_stop', { index: 0 }),
     event('message_delta', { delta: { stop_reason: 'end_turn', stop_sequence: null }, usage: { output_tokens: 100 } }),
     event('message_stop', {}),
@@ -62,7 +64,7 @@ function messagesEvents(count: number): readonly string[] {
 }
 
 function responsesEvents(count: number): readonly string[] {
-  const all = words(1, count - aside.responses)
+  const all = words(1, count - eventsWithoutText.responses)
   const [id, itemId] = ['resp_67ccd2bed1ec8190b14f964abc054267', 'msg_67ccd2bf17f0819081ff3bb2cf6508e6']
   const place = { item_id: itemId, output_index: 0, content_index: 0 }
   const part = (text: string): object => ({ type: 'output_text', text, annotations: [], logprobs: [] })
@@ -111,7 +113,10 @@ function geminiEvents(count: number): readonly string[] {
     const candidate = { content: { parts: [{ text }], role: 'model' }, ...finish, index: 0 }
     return `data: ${JSON.stringify({ candidates: [candidate], usageMetadata: usage, ...rest })}\r\n\r\n`
   }
-  return [...words(1, count - aside.gemini).map(text => chunk(text, {})), chunk('', { finishReason: 'STOP' })]
+  return [
+    ...words(1, count - eventsWithoutText.gemini).map(text => chunk(text, {})),
+    chunk('', { finishReason: 'STOP' }),
+  ]
 }
 
 const writers = { messages: messagesEvents, responses: responsesEvents, gemini: geminiEvents }

@@ -1,6 +1,6 @@
-// A fast upstream: `stream.ts <port> <chunks> <gap in ms>`. A call that wants a stream gets one in the dialect of its
-// path, every chunk written and flushed alone, the gap apart; any other gets the plain answer at once. Plain sockets,
-// because it shares a core with the load generator. GET anything: connections accepted.
+// A fast upstream: `stream.ts <port> <chunks> <gap in ms>`. A streamed call gets a stream in the dialect of its path; every
+// chunk is flushed alone, and the gap is between two chunks. Any other call gets the plain answer at once. A GET returns
+// the number of accepted connections. It uses plain sockets, because it shares a core with the load generator.
 
 import { plainAnswer } from './answers.ts'
 import type { UpstreamDialect } from './dialects.ts'
@@ -30,7 +30,7 @@ const streams = Object.fromEntries(
 ) as unknown as Readonly<Record<UpstreamDialect, Streamed>>
 
 interface Peer {
-  held: Buffer[]
+  buffered: Buffer[]
   bytes: number
   timer?: ReturnType<typeof setInterval>
 }
@@ -50,10 +50,10 @@ Bun.listen<Peer>({
   socket: {
     open(socket) {
       accepted++
-      socket.data = { held: [], bytes: 0 }
+      socket.data = { buffered: [], bytes: 0 }
     },
     data(socket, bytes) {
-      socket.data.held.push(Buffer.from(bytes))
+      socket.data.buffered.push(Buffer.from(bytes))
       socket.data.bytes += bytes.length
       const request = takeRequest(socket.data)
       if (request === undefined) return
@@ -67,45 +67,48 @@ Bun.listen<Peer>({
 const wholeAnswer = (body: string): string =>
   `HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`
 
-/** A request that is there whole. One at a time: nobody pipelines here. */
+/** Takes a complete request. No caller sends a second request before the answer of the first. */
 function takeRequest(peer: Peer): Request | undefined {
-  const [first] = peer.held as [Buffer]
+  const [first] = peer.buffered as [Buffer]
   const end = first.indexOf('\r\n\r\n')
   if (end < 0) {
-    peer.held = [Buffer.concat(peer.held)] // a head in pieces
-    if (peer.held[0]!.length === first.length) return undefined
+    peer.buffered = [Buffer.concat(peer.buffered)] // the head came in pieces
+    if (peer.buffered[0]!.length === first.length) return undefined
     return takeRequest(peer)
   }
   const head = first.toString('latin1', 0, end)
   const length = Number(/^content-length: *(\d+)/im.exec(head)?.[1] ?? 0)
   if (peer.bytes < end + 4 + length) return undefined
-  const body = Buffer.concat(peer.held).subarray(end + 4, end + 4 + length)
-  peer.held = []
+  const body = Buffer.concat(peer.buffered).subarray(end + 4, end + 4 + length)
+  peer.buffered = []
   peer.bytes = 0
   const [method, path] = head.split(' ', 2) as [string, string]
   return { method, path, body }
 }
 
 function answer(socket: Socket, { path, body }: Request): void {
-  const asked = JSON.parse(body.toString('utf8')) as Asked
+  const call = JSON.parse(body.toString('utf8')) as CallBody
   const dialect = dialectOf(path)
-  if (asked.stream !== true && dialect !== 'gemini') return write(socket, wholeAnswer(plainAnswer))
+  if (call.stream !== true && dialect !== 'gemini') return write(socket, wholeAnswer(plainAnswer))
   const { events, closing, closingWithUsage } = streams[dialect]
   write(socket, HEAD)
   let next = 0
   socket.data.timer = setInterval(() => {
     if (next < events.length) return write(socket, events[next++]!)
     clearInterval(socket.data.timer)
-    write(socket, asked.stream_options?.include_usage === true ? closingWithUsage : closing)
+    write(socket, call.stream_options?.include_usage === true ? closingWithUsage : closing)
   }, gapMs)
 }
 
-interface Asked {
+interface CallBody {
   readonly stream?: boolean
   readonly stream_options?: { readonly include_usage?: boolean }
 }
 
-/** A peer that does not take a few bytes at once is broken: it is cut off, and the load generator will say so. */
+/**
+ * A gateway that does not read a few bytes at once is broken: its connection is closed, and the load generator reports
+ * it.
+ */
 function write(socket: Socket, bytes: Buffer | string): void {
   if (socket.write(bytes) < bytes.length) socket.terminate()
 }

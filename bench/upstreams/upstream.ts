@@ -1,4 +1,4 @@
-// Starts an upstream on the load generator's core and asks it how many connections it has seen.
+// Starts an upstream on the load generator's core, and reads how many connections it has accepted.
 
 import { join } from 'node:path'
 import { freePort } from '../../test/support/free-port.ts'
@@ -9,12 +9,12 @@ import { plainAnswer } from './answers.ts'
 
 export interface Upstream {
   readonly port: number
-  /** Connections accepted so far, without the ones made to ask. */
+  /** Connections accepted so far, without those of this method. */
   accepted(): Promise<number>
   stop(): Promise<void>
 }
 
-/** nginx with a fixed answer: the cheapest upstream there is. */
+/** nginx with a fixed answer: the upstream that uses the least CPU. */
 export async function startPlainUpstream(bench: Workbench): Promise<Upstream> {
   const port = freePort()
   const config = writeNginxConfig(bench, {
@@ -49,10 +49,10 @@ export async function startStreamUpstream(bench: Workbench, { chunks, gapMs }: S
 }
 
 function countConnections(port: number, pattern: RegExp): () => Promise<number> {
-  let asked = 1 // the one of untilListening
+  let ownConnections = 1 // the connection of untilListening
   return async () => {
     const answer = await fetch(`http://127.0.0.1:${port}/status`, { keepalive: false })
-    asked++
-    return Number(pattern.exec(await answer.text())?.[1]) - asked
+    ownConnections++
+    return Number(pattern.exec(await answer.text())?.[1]) - ownConnections
   }
 }

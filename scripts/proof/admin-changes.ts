@@ -1,6 +1,6 @@
-// Changes of prices, limits, keys and model names through two gateways while calls go on through both. A call that is sent
-// after a change was answered must not be served by what was valid before. A call that is refused by it is allowed for a
-// moment, because it costs nothing: a gateway asks for changes every second.
+// Changes prices, limits, keys and model names through two gateways while both serve calls. A call that is sent after a
+// change was answered must not be served with the old setting. For a moment a call may be refused because of the old
+// setting, because a refusal costs nothing: a gateway reads changes every second.
 //
 //   bin/weir-bun scripts/proof/admin-changes.ts [--changes 1000] [--seed n]
 
@@ -13,19 +13,19 @@ import { startFleet } from '../../test/shared/fleet.ts'
 import { startRedis } from '../../test/support/redis.ts'
 import { isRecord, readJson } from '../../tools/fake-upstream/request.ts'
 import { startFakeUpstream } from '../../tools/fake-upstream/server.ts'
+import { exitWith, print } from './output.ts'
 
 const { values } = parseArgs({ options: { changes: { type: 'string' }, seed: { type: 'string' } } })
 const changes = Number(values.changes ?? '1000')
 const seed = Number(values.seed ?? Date.now() % 1_000_000)
-const say = (line: string): void => void process.stdout.write(`${line}\n`)
 
-/** A gateway that could not ask for changes for three seconds takes no calls. */
+/** A gateway that could not read changes for three seconds refuses calls. */
 const STALE_MS_MAX = 4_000
 const CALLERS = 4
 const random = buildRandom(seed)
 
 const upstream = await startFakeUpstream({ keepRequests: 0 })
-/** The model that the upstream was asked for, by the end user of the call. */
+/** The model in the upstream request, by the end user of the call. */
 const modelOfCall = new Map<string, string>()
 upstream.decideBy((at, request) => {
   const body = at === 'request' && request !== undefined ? readJson(request.body) : undefined
@@ -38,7 +38,7 @@ const { members } = fleet
 const anyMember = (): FleetMember => members[Math.floor(random() * members.length)]!
 
 const violations: string[] = []
-let [made, served, refusedLate, longestMs, busy, besides] = [0, 0, 0, 0, 0, 0]
+let [made, served, refusedLate, longestMs, busy, otherCalls] = [0, 0, 0, 0, 0, 0]
 
 const newKey = async (): Promise<string> =>
   (await members[0]!.insist('keys create', { tier: 'pro', qpm: '100000', credit: '1000' })).key as string
@@ -46,7 +46,7 @@ const newKey = async (): Promise<string> =>
 interface Call {
   readonly status: number
   readonly sentMs: number
-  /** What the upstream was asked for; undefined if the call did not reach it. */
+  /** The model in the upstream request; undefined if the call did not reach the upstream. */
   readonly model: string | undefined
   /** The limit of requests that the answer names. */
   readonly limit: string | null
@@ -65,22 +65,22 @@ async function call(member: FleetMember, key: string, model: string): Promise<Ca
     const response = await fetch(`${member.url}/v1/chat/completions`, init)
     await response.text()
     const { status } = response
-    const asked = modelOfCall.get(user)
+    const upstreamModel = modelOfCall.get(user)
     modelOfCall.delete(user)
     if (status !== 503)
-      return { status, sentMs, model: asked, limit: response.headers.get('x-ratelimit-limit-requests') }
+      return { status, sentMs, model: upstreamModel, limit: response.headers.get('x-ratelimit-limit-requests') }
     busy++
   }
 }
 
-/** Returns when the change was answered. */
+/** Makes a change and returns the time of its answer. */
 async function change(command: string, input: object): Promise<number> {
   made++
   await anyMember().insist(command, input)
   return performance.now()
 }
 
-/** Calls through both gateways, each until its answer is as it should be. */
+/** Makes calls through both gateways until each gives the right answer. */
 async function expectCalls(
   what: string,
   answeredMs: number,
@@ -90,22 +90,22 @@ async function expectCalls(
   await Promise.all(
     members.map(async member => {
       for (;;) {
-        const found = await send(member)
-        const lateMs = found.sentMs - answeredMs
-        if (isRight(found)) return void served++
-        if (found.status === 200)
+        const answered = await send(member)
+        const lateMs = answered.sentMs - answeredMs
+        if (isRight(answered)) return void served++
+        if (answered.status === 200)
           return void violations.push(`${what}: a call ${lateMs.toFixed(0)} ms later was served`)
         refusedLate++
         longestMs = Math.max(longestMs, lateMs)
         if (lateMs > STALE_MS_MAX)
-          return void violations.push(`${what}: a call ${lateMs.toFixed(0)} ms later got ${found.status}`)
+          return void violations.push(`${what}: a call ${lateMs.toFixed(0)} ms later got ${answered.status}`)
         await Bun.sleep(10)
       }
     }),
   )
 }
 
-/** Each makes one change and looks whether it counts. `round` is even or odd: what is switched on is switched off next. */
+/** Each lane makes one kind of change and checks its effect. Odd rounds enable the key, even rounds disable it. */
 const lanes: Readonly<Record<string, () => Promise<(round: number) => Promise<void>>>> = {
   async price() {
     const [key, model] = [await newKey(), 'openai/gpt-4.1']
@@ -130,7 +130,7 @@ const lanes: Readonly<Record<string, () => Promise<(round: number) => Promise<vo
   async limit() {
     const [key, model] = [await newKey(), 'openai/gpt-4o']
     return async round => {
-      // The answer names the limit that has least left. That of the key is far higher.
+      // The header names the limit with the fewest calls left. The other limit of the key is far higher.
       const wanted = String(5_000 + (round % 50))
       const answeredMs = await change('limits set', { resource: 'requests', amount: `${wanted}/day`, key })
       const isRight = ({ status, limit }: Call): boolean => status === 200 && limit === wanted
@@ -166,16 +166,16 @@ const lanes: Readonly<Record<string, () => Promise<(round: number) => Promise<vo
 let isOver = false
 const busyKey = await newKey()
 
-async function callBesides(member: FleetMember): Promise<void> {
+async function callOtherKey(member: FleetMember): Promise<void> {
   for (; !isOver; await Bun.sleep(20)) {
     const { status } = await call(member, busyKey, 'openai/gpt-4o-mini')
-    besides++
-    if (status !== 200) violations.push(`a call that no change concerns got ${status}`)
+    otherCalls++
+    if (status !== 200) violations.push(`a call of a key without changes got ${status}`)
   }
 }
 
-say(`seed ${seed}: ${changes} changes through ${members.length} gateways`)
-const calling = Array.from({ length: CALLERS }, (_, at) => callBesides(members[at % members.length]!))
+print(`seed ${seed}: ${changes} changes through ${members.length} gateways`)
+const calling = Array.from({ length: CALLERS }, (_, at) => callOtherKey(members[at % members.length]!))
 const started = await Promise.all(Object.entries(lanes).map(async ([name, begin]) => ({ name, run: await begin() })))
 const sinceMs = performance.now()
 made = 0
@@ -183,23 +183,21 @@ await Promise.all(
   started.map(async ({ name, run }) => {
     for (let round = 0; round < changes / started.length && violations.length === 0; round++) {
       await run(round)
-      if (round % 50 === 49) say(`${((performance.now() - sinceMs) / 1_000).toFixed(0)} s: ${name} ${round + 1}`)
+      if (round % 50 === 49) print(`${((performance.now() - sinceMs) / 1_000).toFixed(0)} s: ${name} ${round + 1}`)
     }
   }),
 )
 isOver = true
 await Promise.all(calling)
 const pool = fleet.postgres.openAgain(fleet.database)
-for (let left = 400; (await countOpenHolds(pool)) > 0 && left > 0; left--) await Bun.sleep(50)
+for (let tries = 400; (await countOpenHolds(pool)) > 0 && tries > 0; tries--) await Bun.sleep(50)
 violations.push(...judgeBooks(await sharedBooksReader(pool)({ call: 0, seq: 0 })))
 const findings = (await members[0]!.weir('audit')).findings as unknown[]
 await fleet.close()
 await redis.stop()
 await upstream.stop()
-say(`${made} changes, ${served} calls right after them, ${besides} calls besides; ${busy} refused on a busy machine`)
-say(`${refusedLate} calls were refused by what was valid before, at most ${longestMs.toFixed(0)} ms after the answer`)
-for (const violation of violations.slice(0, 40)) say(`VIOLATION  ${violation}`)
-for (const finding of findings) say(`FINDING  ${JSON.stringify(finding)}`)
-const isClean = violations.length + findings.length === 0
-say(isClean ? 'no violation' : `${violations.length} violations, ${findings.length} findings`)
-process.exit(isClean ? 0 : 1)
+print(`${made} changes, ${served} calls right after them, ${otherCalls} other calls; ${busy} refused on a busy machine`)
+print(
+  `${refusedLate} calls were refused because of the old setting, at most ${longestMs.toFixed(0)} ms after the answer`,
+)
+exitWith({ violations, findings })

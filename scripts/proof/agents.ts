@@ -1,6 +1,6 @@
-// Sets coding agents and libraries to work through the gateway on upstreams of other dialects than their own. Each comes
-// from npm or PyPI and is set up by `weir connect`; an agent edits a file and runs commands, a library calls a tool. A
-// player stands in for the model. Ends non-zero when a run fails.
+// Runs coding agents and libraries through the gateway on upstreams of other dialects than their own. Each is installed
+// from npm or PyPI and set up by `weir connect`; an agent edits a file and runs commands, a library calls a tool. A
+// scripted player (agents/player.ts) takes the place of the model. Exits with 1 if a run fails.
 //
 //   bin/weir-bun scripts/proof/agents.ts [--agent codex] [--upstream gemini] [--installed folder] [--verbose]
 //                                        [--record folder]
@@ -21,8 +21,9 @@ import { playerOf, task, weather } from './agents/player.ts'
 import { nameOfRecording, recordingOf } from './agents/record.ts'
 import type { Trial } from './agents/rows.ts'
 import { nameOfTrial, trials } from './agents/rows.ts'
-import type { Heard } from './agents/tap.ts'
+import type { AnsweredRequest } from './agents/tap.ts'
 import { startTap } from './agents/tap.ts'
+import { print } from './output.ts'
 
 const { values: options } = parseArgs({
   options: {
@@ -33,10 +34,9 @@ const { values: options } = parseArgs({
     verbose: { type: 'boolean' },
   },
 })
-const say = (line: string): void => void process.stdout.write(`${line}\n`)
 const runMs = 180_000
 
-interface Ended {
+interface Exit {
   readonly code: number | null
   readonly output: string
 }
@@ -48,7 +48,7 @@ interface Command {
   readonly env: Record<string, string>
 }
 
-function run({ program, args, cwd, env }: Command): Promise<Ended> {
+function run({ program, args, cwd, env }: Command): Promise<Exit> {
   const child = spawn(program, args, { cwd, env, stdio: ['ignore', 'pipe', 'pipe'], timeout: runMs })
   let output = ''
   for (const stream of [child.stdout, child.stderr]) stream.on('data', bytes => void (output += String(bytes)))
@@ -74,7 +74,7 @@ async function install(folder: string, wanted: readonly Trial[]): Promise<void> 
     [join(python, 'bin/python'), pip, specs('pip', '==').length > 0],
   ] as const) {
     if (!isWanted) continue
-    say(`${program} ${args.join(' ')}`)
+    print(`${program} ${args.join(' ')}`)
     const env = { PATH: path, HOME: process.env.HOME ?? folder }
     const { code, output } = await run({ program, args, cwd: folder, env })
     if (code !== 0) throw new Error(`${program} failed:\n${output}`)
@@ -83,7 +83,7 @@ async function install(folder: string, wanted: readonly Trial[]): Promise<void> 
 
 const ROOT = join(import.meta.dir, '..', '..')
 
-/** Sets the program up as its user does, and returns the command that puts it to work. */
+/** Sets up the program like its user, and returns the command that runs it. */
 async function setUp({ trial, installed }: Pair, connection: GatewayAccess, home: string): Promise<readonly string[]> {
   const { url, key, model } = connection
   const modules = join(installed, 'node_modules')
@@ -103,13 +103,13 @@ async function setUp({ trial, installed }: Pair, connection: GatewayAccess, home
     return [join(trial.from === 'npm' ? modules : join(installed, 'python/bin'), program!), ...args]
   }
   const isPython = example.language === 'python'
-  // JavaScript finds its packages from where the file is.
+  // JavaScript looks for packages from the folder of the file.
   const file = join(installed, isPython ? 'weir_example.py' : 'weir-example.mjs')
   writeFileSync(file, example.text)
   return [isPython ? join(installed, 'python/bin/python') : 'node', file]
 }
 
-/** A model large enough for what agents say of themselves before the first word of the user. */
+/** Its context is large enough for the system prompts of the agents. */
 const model = {
   id: 'player',
   contextTokens: 400_000,
@@ -125,7 +125,7 @@ interface Pair {
 
 interface Outcome {
   readonly faults: readonly string[]
-  /** What the agent was told that it lost. */
+  /** The losses in the headers of the answers. */
   readonly lost: string
 }
 
@@ -147,23 +147,26 @@ async function tryPair(pair: Pair): Promise<Outcome> {
     const env = { ...bareEnv(home), ...trial.env, ...(trial.code && { WEIR_KEY: key }) }
     const ended = await run({ program: program!, args, cwd: work, env })
     await harness.idle()
-    if (options.verbose) say(ended.output)
-    if (options.verbose) for (const line of [...tap.heard().map(tellHeard), ...played.notes]) say(`    ${line}`)
+    if (options.verbose) print(ended.output)
+    if (options.verbose) for (const line of [...tap.answered().map(describe), ...played.notes]) print(`    ${line}`)
     if (options.record) {
       const text = recordingOf(trial, tap.sent(), { [work]: '/home/ann/project', [home]: '/home/ann' })
       writeFileSync(join(options.record, nameOfRecording(trial)), text)
     }
     const after = await harness.balance(key)
-    const [lost, recorded] = [reportedLosses(tap.heard()), recordedLosses(harness.records())]
+    const [lost, recorded] = [reportedLosses(tap.answered()), recordedLosses(harness.records())]
     const { lastWords } = trial.code === undefined ? task : weather
     const faults = findFaults([
       [ended.code === 0, `exit code ${ended.code}: ${ended.output.slice(-2_000)}`],
-      [ended.output.includes(lastWords.join('')), `its last words are not shown: ${ended.output.slice(-2_000)}`],
+      [
+        ended.output.includes(lastWords.join('')),
+        `the last words of the player are not shown: ${ended.output.slice(-2_000)}`,
+      ],
       [played.ended, 'the player did not come to its last words'],
       [trial.code !== undefined || readFileSync(file, 'utf8') === task.after, 'the file was not changed'],
       [played.faults.length === 0, played.faults.join('; ')],
-      [lost === recorded, `lost ${recorded} and said ${lost}`],
-      [tap.heard().every(heard => heard.status < 400), `refused: ${refused(tap.heard()).join(', ')}`],
+      [lost === recorded, `recorded the losses ${recorded}, reported ${lost}`],
+      [tap.answered().every(({ status }) => status < 400), `refused: ${refused(tap.answered()).join(', ')}`],
       [Number(after.balance) < Number(before.balance), `the balance is still ${after.balance}`],
       [harness.openHolds() === 0 && Number(after.held) === 0, `${harness.openHolds()} open holds, ${after.held} held`],
     ])
@@ -175,7 +178,7 @@ async function tryPair(pair: Pair): Promise<Outcome> {
   }
 }
 
-/** Nothing of the machine's own settings, and no way out but to the gateway. */
+/** An environment without the settings of the machine. Only the gateway can be reached. */
 const bareEnv = (home: string): Record<string, string> => ({
   PATH: path,
   HOME: home,
@@ -185,14 +188,15 @@ const bareEnv = (home: string): Record<string, string> => ({
   NO_PROXY: '127.0.0.1,localhost',
 })
 
-/** The losses in the headers of the answers must be those in the records. Their order does not matter. */
+/** The losses in the headers of the answers must be those in the records, in any order. */
 const asSet = (codes: readonly string[]): string => [...new Set(codes)].sort().join(' ')
-const reportedLosses = (heard: readonly Heard[]): string => asSet(heard.flatMap(({ lost }) => lost))
+const reportedLosses = (answered: readonly AnsweredRequest[]): string => asSet(answered.flatMap(({ lost }) => lost))
 const recordedLosses = (records: readonly Record<string, unknown>[]): string =>
   asSet(records.flatMap(({ loss }) => (typeof loss === 'string' ? loss.split(',') : [])))
 
-const tellHeard = ({ asked, status, lost }: Heard): string => `${status} ${asked} ${lost.join(' ')}`
-const refused = (heard: readonly Heard[]): readonly string[] => heard.filter(each => each.status >= 400).map(tellHeard)
+const describe = ({ request, status, lost }: AnsweredRequest): string => `${status} ${request} ${lost.join(' ')}`
+const refused = (answered: readonly AnsweredRequest[]): readonly string[] =>
+  answered.filter(({ status }) => status >= 400).map(describe)
 
 const findFaults = (claims: readonly (readonly [holds: boolean, otherwise: string])[]): readonly string[] =>
   claims.filter(([holds]) => !holds).map(([, otherwise]) => otherwise)
@@ -210,14 +214,14 @@ for (const trial of wanted) {
     const { faults, lost } = await tryPair({ trial, upstream, installed })
     const tookS = ((performance.now() - sinceMs) / 1_000).toFixed(1)
     const pair = `${nameOfTrial(trial)} on ${upstream}`
-    say(`${pair.padEnd(42)} ${tookS.padStart(5)} s  ${faults.length === 0 ? 'ok' : 'FAILED'}`)
-    for (const fault of faults) say(`  ${fault}`)
-    if (lost !== '') say(`  lost, and said so: ${lost}`)
+    print(`${pair.padEnd(42)} ${tookS.padStart(5)} s  ${faults.length === 0 ? 'ok' : 'FAILED'}`)
+    for (const fault of faults) print(`  ${fault}`)
+    if (lost !== '') print(`  lost and reported: ${lost}`)
     if (lost !== '') lossy++
     if (faults.length > 0) failed++
   }
 }
 if (options.installed === undefined) rmSync(installed, { recursive: true, force: true })
-const isWhole = options.agent === undefined && options.upstream === undefined
-if (isWhole && lossy === 0) say('no run said that anything was lost, which cannot be')
-process.exit(failed === 0 && (!isWhole || lossy > 0) ? 0 : 1)
+const isFullRun = options.agent === undefined && options.upstream === undefined
+if (isFullRun && lossy === 0) print('no run reported a loss, but some translations must lose something')
+process.exit(failed === 0 && (!isFullRun || lossy > 0) ? 0 : 1)

@@ -1,5 +1,5 @@
-// Runs all tests of whole gateways with their data in PostgreSQL. npm test runs a part of them so (scripts/test.ts). Ends
-// non-zero if one fails.
+// Runs all tests of whole gateways with their data in PostgreSQL. npm test runs a part of them in this way
+// (scripts/test.ts). Exits with 1 if one fails.
 //
 //   bin/weir-bun scripts/proof/all-on-postgres.ts [text of paths …]
 

@@ -1,6 +1,6 @@
-// How the console feels with 100,000 records: the time between two frames while a browser scrolls through all of them and
-// calls end meanwhile, and what the page keeps in memory. Nothing is decided here: the figures depend on the machine. What
-// does not is asserted by test/console/many-rows.test.ts.
+// How fast the console is with 100,000 records: the time between two frames while a browser scrolls through all of them and
+// new calls arrive, and the memory of the page. This program only prints figures, because they depend on the machine.
+// test/console/many-rows.test.ts asserts what does not depend on it.
 //
 //   bin/weir-bun scripts/proof/console-frames.ts [--rows 100000]
 

@@ -1,10 +1,10 @@
-// Watches the gateway's system calls and shows that nothing is promised before it is on the disk: between a caller's
-// request and the first byte to the upstream, and again between the upstream's last word and the caller's, there is a
-// write to the database's log and, after it, an fsync of that log. Ends non-zero where one is missing.
+// Traces the gateway's system calls and checks that holds and charges are on the disk in time. Between a caller's request
+// and the first byte to the upstream, and between the last event of the upstream and the last event to the caller, there
+// must be a write to the database's log and, after it, an fsync of that log. Exits with 1 if one is missing.
 //
 //   bin/weir-bun scripts/proof/fsync.ts [--calls 100] [--root <working copy>]
 //
-// With one call at a time the commit between can only be that call's own. Then the same with eight at once, where one
+// With one call at a time, the commit in between belongs to that call. Then eight calls run at the same time, where one
 // fsync may serve many.
 
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
@@ -18,6 +18,7 @@ import { Gate } from '../../test/crash/gate.ts'
 import { ROOT, runWeir } from '../../test/crash/gateway-child.ts'
 import { MODEL, startUpstream } from '../../test/crash/upstream.ts'
 import { until } from '../../test/support/gateway.ts'
+import { print } from './output.ts'
 import type { SystemCall } from './trace.ts'
 import { readTrace } from './trace.ts'
 
@@ -29,10 +30,9 @@ const SEED = 1
 const { values } = parseArgs({ options: { calls: { type: 'string' }, root: { type: 'string' } } })
 const callsPerPart = Number(values.calls ?? 100)
 const root = values.root ?? ROOT
-const say = (line: string): void => void process.stdout.write(`${line}\n`)
 
-/** Debian calls it strace, too. */
-function needStrace(): void {
+/** The package of Debian is also called strace. */
+function requireStrace(): void {
   if (Bun.which('strace') !== null) return
   if (process.getuid?.() === 0) Bun.spawnSync(['apt-get', 'install', '-y', 'strace'], { stdout: 'ignore' })
   if (Bun.which('strace') === null) throw new Error('strace is not installed.')
@@ -40,12 +40,12 @@ function needStrace(): void {
 
 interface Traced {
   readonly trace: readonly SystemCall[]
-  /** Calls that their callers saw to the end. */
-  readonly whole: ReadonlySet<string>
+  /** Calls whose callers got the complete answer. */
+  readonly completed: ReadonlySet<string>
   readonly port: string
 }
 
-/** Runs calls through a traced gateway, `atOnce` at a time. */
+/** Runs calls through a traced gateway, with `atOnce` at the same time. */
 async function traceCalls(atOnce: number): Promise<Traced> {
   const folder = mkdtempSync(join(tmpdir(), 'weir-fsync-'))
   const [events, output] = [join(folder, 'events.jsonl'), join(folder, 'trace')]
@@ -79,7 +79,7 @@ async function traceCalls(atOnce: number): Promise<Traced> {
     process.kill(Number(readFileSync(join(folder, 'pid'), 'utf8')), 'SIGTERM')
     await child.exited
     const trace = readTrace(readFileSync(output, 'latin1'))
-    return { trace, whole: wholeIn(followEventLog(events)()), port: new URL(url).port }
+    return { trace, completed: completedIn(followEventLog(events)()), port: new URL(url).port }
   } finally {
     child.kill()
     log.close()
@@ -89,21 +89,21 @@ async function traceCalls(atOnce: number): Promise<Traced> {
 }
 
 async function addressOf(output: ReadableStream<Uint8Array>): Promise<string> {
-  let said = ''
+  let text = ''
   for await (const chunk of output) {
-    said += new TextDecoder().decode(chunk)
-    const found = /listening on (http:\S+)/.exec(said)
+    text += new TextDecoder().decode(chunk)
+    const found = /listening on (http:\S+)/.exec(text)
     if (found !== null) return found[1]!
   }
-  throw new Error(`the gateway did not start: ${said}`)
+  throw new Error(`the gateway did not start: ${text}`)
 }
 
-const wholeIn = (events: readonly Event[]): ReadonlySet<string> =>
+const completedIn = (events: readonly Event[]): ReadonlySet<string> =>
   new Set(events.flatMap(event => (event.kind === 'ended' && event.how === 'whole' ? [event.tag] : [])))
 
-/** The instants of one call, on the clock of the trace. */
+/** The times of one call, on the clock of the trace. */
 interface Instants {
-  asked?: number
+  received?: number
   forwarded?: number
   answered?: number
   delivered?: number
@@ -112,7 +112,7 @@ interface Instants {
 const isSend = ({ name }: SystemCall): boolean => name === 'sendto' || name === 'sendmsg' || name.startsWith('write')
 const isReceive = ({ name }: SystemCall): boolean => name === 'recvfrom' || name === 'recvmsg' || name === 'read'
 
-/** A connection carries one call at a time: what passes on it belongs to the call that was last named on it. */
+/** A connection carries one call at a time: its bytes belong to the call whose tag was seen last on it. */
 function instantsOf({ trace, port }: Traced): Map<string, Instants> {
   const calls = new Map<string, Instants>()
   const callOn = new Map<string, string>()
@@ -126,7 +126,7 @@ function instantsOf({ trace, port }: Traced): Map<string, Instants> {
     const instants = calls.get(callOn.get(call.target) ?? '')
     if (instants === undefined) continue
     const isCaller = call.target.includes(`:${port}->`)
-    if (isCaller && isReceive(call) && named !== undefined) instants.asked = call.endS
+    if (isCaller && isReceive(call) && named !== undefined) instants.received = call.endS
     else if (isCaller && isSend(call) && isLast(call)) instants.delivered ??= call.startS
     else if (!isCaller && isSend(call) && named !== undefined) instants.forwarded ??= call.startS
     else if (!isCaller && isReceive(call) && isLast(call)) instants.answered = call.endS
@@ -148,31 +148,31 @@ function isSynced(trace: readonly SystemCall[], fromS: number, toS: number): boo
   return written !== undefined && between.some(call => isSync(call) && call.startS >= written.endS)
 }
 
-function judge(traced: Traced): { checked: number; violations: string[] } {
+function checkCalls(traced: Traced): { checked: number; violations: string[] } {
   const violations: string[] = []
   let checked = 0
-  for (const [tag, { asked, forwarded, answered, delivered }] of instantsOf(traced)) {
-    if (!traced.whole.has(tag)) continue
-    if (asked === undefined || forwarded === undefined || answered === undefined || delivered === undefined) {
-      violations.push(`${tag} is whole, but the trace does not show all of it`)
+  for (const [tag, { received, forwarded, answered, delivered }] of instantsOf(traced)) {
+    if (!traced.completed.has(tag)) continue
+    if (received === undefined || forwarded === undefined || answered === undefined || delivered === undefined) {
+      violations.push(`${tag} was answered completely, but the trace does not show all of it`)
       continue
     }
     checked++
     const { trace } = traced
-    if (!isSynced(trace, asked, forwarded)) violations.push(`${tag} went upstream before its hold was synced`)
+    if (!isSynced(trace, received, forwarded)) violations.push(`${tag} went upstream before its hold was synced`)
     if (!isSynced(trace, answered, delivered)) violations.push(`${tag} was delivered before its charge was synced`)
   }
   return { checked, violations }
 }
 
-needStrace()
+requireStrace()
 let failed = 0
 for (const atOnce of [1, 8]) {
   const traced = await traceCalls(atOnce)
-  const { checked, violations } = judge(traced)
+  const { checked, violations } = checkCalls(traced)
   const syncs = traced.trace.filter(call => isSync(call) && call.target.endsWith('weir.db-wal')).length
-  say(`${atOnce} at a time: ${checked} delivered answers, ${syncs} syncs of the log, ${violations.length} violations`)
-  for (const violation of violations.slice(0, 20)) say(`VIOLATION  ${violation}`)
+  print(`${atOnce} at a time: ${checked} delivered answers, ${syncs} syncs of the log, ${violations.length} violations`)
+  for (const violation of violations.slice(0, 20)) print(`VIOLATION  ${violation}`)
   failed += violations.length + (checked === 0 ? 1 : 0)
 }
 process.exit(failed === 0 ? 0 : 1)

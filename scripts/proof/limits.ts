@@ -1,6 +1,6 @@
-// limits.ts [--runs 20000] [--seed n]: random rules, callers, arrivals, endings and clocks, held call for call against
-// limits that are plainly right, and every window of every limit against its bound. Ends with 1 at the first
-// difference, and says where it was.
+// limits.ts [--runs 20000] [--seed n]: random rules, callers, arrivals, endings and clocks. Compares every call with a
+// slow, obviously correct implementation of limits, and every window of every limit with its bound. Exits with 1 at the
+// first difference and prints its place.
 
 import { parseArgs } from 'node:util'
 import { compareLimits } from '../../test/limits/exact.ts'

@@ -1,5 +1,5 @@
-// model.ts [--steps 1000000] [--seed 1]: random operations on the ledger and on its model, in runs of 25,000, each from
-// an empty database and a seed of its own. Ends with 1 at the first difference, and says where it was.
+// model.ts [--steps 1000000] [--seed 1]: random operations on the ledger and on its model, in runs of 25,000, each with an
+// empty database and its own seed. Exits with 1 at the first difference and prints its place.
 
 import { parseArgs } from 'node:util'
 import { runModel } from '../../test/store/model-run.ts'

@@ -1,18 +1,19 @@
-// Five times as many calls as can be served, and one account that asks for everything beside one that asks for little.
-// Prints what was measured and whether it is what guarantee G14 promises; ends non-zero when it is not.
+// Sends five times as many calls as the gateway can serve; then one account sends very many calls and another one few.
+// Prints the measurements beside the bounds of guarantee G14. Exits with 1 if a bound is exceeded.
 //
 //   bin/weir-bun scripts/proof/overload.ts [--seconds 10] [--only slow|quick] [--verbose]
 //
-// Two kinds of load, because there are two things of which there can be too little. Calls of a language model last for
-// seconds and cost the gateway little: what can be served is a number of calls under way (WEIR_CALLS_MAX, here a low
-// one). Calls that are answered at once cost nothing but the processor, and there a refusal costs it something as well.
+// There are two kinds of load, because two resources can run out. Calls of a language model last for seconds and cost the
+// gateway little CPU: their bound is the number of active calls (WEIR_CALLS_MAX, here a low one). Calls that the upstream
+// answers at once are bound by the CPU, and each refusal costs CPU, too.
 
 import { parseArgs } from 'node:util'
 import { memoryPeak } from '../../bench/system/proc.ts'
-import type { Serving } from './load/house.ts'
-import { callOf, House, say, sayMachine } from './load/house.ts'
 import type { Tally } from './load/loops.ts'
 import { closedLoop, openLoop } from './load/loops.ts'
+import type { RunningGateway } from './load/testbed.ts'
+import { chatRequest, printMachine, Testbed } from './load/testbed.ts'
+import { print } from './output.ts'
 
 const { values } = parseArgs({
   options: { seconds: { type: 'string' }, only: { type: 'string' }, verbose: { type: 'boolean' } },
@@ -22,35 +23,35 @@ const WARM_SECONDS = 3
 
 interface Kind {
   readonly name: string
-  readonly does: string
+  readonly behavior: string
   readonly env: Readonly<Record<string, string>>
   readonly callers: number
-  readonly linesMax: number
+  readonly connectionsMax: number
 }
 
 const kinds: readonly Kind[] = [
-  { name: 'slow', does: 'plain 2000', env: { WEIR_CALLS_MAX: '800' }, callers: 1_000, linesMax: 4_000 },
-  { name: 'quick', does: 'plain 0', env: {}, callers: 64, linesMax: 4_000 },
+  { name: 'slow', behavior: 'plain 2000', env: { WEIR_CALLS_MAX: '800' }, callers: 1_000, connectionsMax: 4_000 },
+  { name: 'quick', behavior: 'plain 0', env: {}, callers: 64, connectionsMax: 4_000 },
 ]
 
 let missed = 0
 
-function judge(what: string, { value, most, least, unit }: Judged): void {
+function check(what: string, { value, most, least, unit }: Bound): void {
   const isMet = value <= (most ?? Number.POSITIVE_INFINITY) && value >= (least ?? Number.NEGATIVE_INFINITY)
   if (!isMet) missed++
   const bound = most === undefined ? `at least ${least!.toFixed(1)}` : `at most ${most.toFixed(1)}`
-  const told = `${value.toFixed(1).padStart(9)} ${unit.padEnd(4)} ${bound.padEnd(18)} ${isMet ? 'yes' : 'NO'}`
-  say(`  ${what.padEnd(52)} ${told}`)
+  const columns = `${value.toFixed(1).padStart(9)} ${unit.padEnd(4)} ${bound.padEnd(18)} ${isMet ? 'yes' : 'NO'}`
+  print(`  ${what.padEnd(52)} ${columns}`)
 }
 
-interface Judged {
+interface Bound {
   readonly value: number
   readonly most?: number
   readonly least?: number
   readonly unit: string
 }
 
-const told = (tally: Tally): string =>
+const summary = (tally: Tally): string =>
   Object.entries(tally.perSecond)
     .map(([status, rate]) => {
       const [half, most] = [tally.ms(Number(status), 0.5), tally.ms(Number(status), 0.99)]
@@ -58,73 +59,81 @@ const told = (tally: Tally): string =>
     })
     .join('; ')
 
-const heading = (name: string, tally: Tally): void => {
-  if (values.verbose) say(`  ${name}: ${told(tally)}`)
+const printSummary = (name: string, tally: Tally): void => {
+  if (values.verbose) print(`  ${name}: ${summary(tally)}`)
 }
 
-async function crowd({ does, callers, linesMax }: Kind, house: House, { port, child }: Serving): Promise<void> {
-  const requests = house.keys.map(key => callOf(key, does))
+async function overload(
+  { behavior, callers, connectionsMax }: Kind,
+  testbed: Testbed,
+  { port, child }: RunningGateway,
+): Promise<void> {
+  const requests = testbed.keys.map(key => chatRequest(key, behavior))
   const request = (at: number): Buffer => requests[at % requests.length]!
-  const run = { port, seconds, warmSeconds: WARM_SECONDS, linesMax }
+  const run = { port, seconds, warmSeconds: WARM_SECONDS, connectionsMax }
 
   await closedLoop({ ...run, callers, seconds: 1, warmSeconds: 4, request })
   const peak = await closedLoop({ ...run, callers, request })
-  heading('peak', peak)
+  printSummary('peak', peak)
   const peakPerSecond = peak.perSecond['200']!
   const [calm] = await openLoop({ ...run, streams: [{ perSecond: 0.8 * peakPerSecond, request }] })
-  heading('at 80 %', calm!)
-  const [crowded] = await openLoop({ ...run, streams: [{ perSecond: 5 * peakPerSecond, request }] })
-  heading('at 500 %', crowded!)
+  printSummary('at 80 %', calm!)
+  const [overloaded] = await openLoop({ ...run, streams: [{ perSecond: 5 * peakPerSecond, request }] })
+  printSummary('at 500 %', overloaded!)
 
-  say(`  peak ${peakPerSecond.toFixed(0)} calls/s; offered ${(5 * peakPerSecond).toFixed(0)} calls/s`)
-  const upstreamMs = Number(does.split(' ')[1])
+  print(`  peak ${peakPerSecond.toFixed(0)} calls/s; offered ${(5 * peakPerSecond).toFixed(0)} calls/s`)
+  const upstreamMs = Number(behavior.split(' ')[1])
   const added = (tally: Tally): number => tally.ms(200, 0.99) - upstreamMs
-  judge('served, of the peak', { value: (100 * crowded!.perSecond['200']!) / peakPerSecond, least: 90, unit: '%' })
-  judge('refused within, p99', { value: crowded!.ms(503, 0.99), most: 50, unit: 'ms' })
-  judge('added to served calls, p99', { value: added(crowded!), most: 3 * added(calm!), unit: 'ms' })
-  const { '200': served = 0, '503': refused = 0, '-1': unsent = 0, ...others } = crowded!.count
+  check('served, of the peak', { value: (100 * overloaded!.perSecond['200']!) / peakPerSecond, least: 90, unit: '%' })
+  check('refused within, p99', { value: overloaded!.ms(503, 0.99), most: 50, unit: 'ms' })
+  check('added to served calls, p99', { value: added(overloaded!), most: 3 * added(calm!), unit: 'ms' })
+  const { '200': served = 0, '503': refused = 0, '-1': unsent = 0, ...others } = overloaded!.count
   const odd = Object.values(others).reduce((sum, one) => sum + one, 0)
-  judge('neither served nor refused', { value: odd, most: 0, unit: '' })
-  say(`  ${served} served, ${refused} refused, ${unsent} not sent for want of connections`)
-  say(`  memory at most ${memoryPeak(child.pid).toFixed(0)} MB`)
+  check('neither served nor refused', { value: odd, most: 0, unit: '' })
+  print(`  ${served} served, ${refused} refused, ${unsent} not sent because no connection was free`)
+  print(`  memory at most ${memoryPeak(child.pid).toFixed(0)} MB`)
 }
 
-/** One account takes nine tenths of what can be served, or of five times that; another, one tenth. */
-async function neighbours({ does, callers, linesMax }: Kind, house: House, { port }: Serving): Promise<void> {
-  const [noisyCall, victimCall] = [callOf(house.keys[0]!, does), callOf(house.keys[1]!, does)]
-  const run = { port, seconds, warmSeconds: WARM_SECONDS, linesMax }
+/** One account sends 90 % of the calls that the gateway can serve, or 450 %; another account sends 10 %. */
+async function neighbours(
+  { behavior, callers, connectionsMax }: Kind,
+  testbed: Testbed,
+  { port }: RunningGateway,
+): Promise<void> {
+  const [noisyCall, victimCall] = [chatRequest(testbed.keys[0]!, behavior), chatRequest(testbed.keys[1]!, behavior)]
+  const run = { port, seconds, warmSeconds: WARM_SECONDS, connectionsMax }
   const peak = await closedLoop({ ...run, callers, request: () => noisyCall })
   const peakPerSecond = peak.perSecond['200']!
   const victim = { perSecond: 0.1 * peakPerSecond, request: () => victimCall }
   const noisy = (share: number) => ({ perSecond: share * peakPerSecond, request: () => noisyCall })
   const [quiet] = await openLoop({ ...run, streams: [victim] })
-  heading('victim alone', quiet!)
+  printSummary('victim alone', quiet!)
   for (const share of [0.9, 4.5]) {
     const [loud, beside] = await openLoop({ ...run, streams: [noisy(share), victim] })
-    heading(`noisy at ${share}`, loud!)
-    heading('victim beside it', beside!)
-    const asked = Object.values(beside!.count).reduce((sum, one) => sum + one, 0)
+    printSummary(`noisy at ${share}`, loud!)
+    printSummary('victim beside it', beside!)
+    const sent = Object.values(beside!.count).reduce((sum, one) => sum + one, 0)
     const name = `victim beside ${share * 100} % of the peak`
-    judge(`${name}, p99`, { value: beside!.ms(200, 0.99), most: 2 * quiet!.ms(200, 0.99), unit: 'ms' })
-    judge(`${name}, served`, { value: (100 * (beside!.count['200'] ?? 0)) / asked, least: 99, unit: '%' })
+    check(`${name}, p99`, { value: beside!.ms(200, 0.99), most: 2 * quiet!.ms(200, 0.99), unit: 'ms' })
+    check(`${name}, served`, { value: (100 * (beside!.count['200'] ?? 0)) / sent, least: 99, unit: '%' })
   }
 }
 
-sayMachine()
+printMachine()
 for (const kind of kinds.filter(({ name }) => values.only === undefined || name === values.only)) {
   for (const [title, measure] of [
-    ['five times the peak', crowd],
+    ['five times the peak', overload],
     ['a noisy neighbour', neighbours],
   ] as const) {
-    say(`\n${kind.name} calls (${kind.does} ms), ${title}`)
-    const house = await House.open()
+    print(`\n${kind.name} calls (${kind.behavior} ms), ${title}`)
+    const testbed = await Testbed.open()
     try {
-      await measure(kind, house, await house.serve(kind.env))
+      await measure(kind, testbed, await testbed.serve(kind.env))
     } catch (fault) {
       missed++
-      say(`${String(fault)}\n${house.bench.lastWords()}`)
+      print(`${String(fault)}\n${testbed.bench.lastOutput()}`)
     } finally {
-      house.close()
+      testbed.close()
     }
   }
 }

@@ -1,5 +1,5 @@
 // Plants each bug of bugs/table.ts into a copy of the project and runs the tests that must notice it. Run it before and
-// after a large change of the code: the tests are as strong as before only if every bug is caught again.
+// after a large change of the code: the tests are as strong as before only if they notice every bug again.
 //
 // bin/weir-bun scripts/proof/planted-bugs.ts [text in the name of a file]
 
@@ -51,11 +51,11 @@ function isCaught(copy: string, { file, find, replace, tests }: PlantedBug): boo
   const path = join(copy, file)
   const text = readFileSync(path, 'utf8')
   const parts = text.split(find)
-  if (parts.length !== 2) throw new Error(`${file}: "${find}" stands ${parts.length - 1} times, not once`)
+  if (parts.length !== 2) throw new Error(`${file}: "${find}" occurs ${parts.length - 1} times, not once`)
   writeFileSync(path, parts.join(replace))
-  const isSeen = !passes(copy, tests)
+  const wasCaught = !passes(copy, tests)
   writeFileSync(path, text)
-  return isSeen
+  return wasCaught
 }
 
 const chosen = plantedBugs.filter(({ file }) => file.includes(process.argv[2] ?? ''))
@@ -63,11 +63,11 @@ const copy = copyProject()
 let caught = 0
 for (const bug of chosen) {
   const sinceMs = performance.now()
-  const isSeen = isCaught(copy, bug)
-  if (isSeen) caught++
+  const wasCaught = isCaught(copy, bug)
+  if (wasCaught) caught++
   const seconds = ((performance.now() - sinceMs) / 1_000).toFixed(0)
   process.stdout.write(
-    `${isSeen ? 'caught' : 'MISSED'} ${seconds.padStart(4)} s  ${bug.file}: ${bug.find.split('\n')[0]}\n`,
+    `${wasCaught ? 'caught' : 'MISSED'} ${seconds.padStart(4)} s  ${bug.file}: ${bug.find.split('\n')[0]}\n`,
   )
 }
 rmSync(copy, { recursive: true, force: true })

@@ -1,10 +1,10 @@
-// Three gateways on one PostgreSQL under load, while processes are killed and stopped, the database is killed, and
-// connections are cut, silent or slow. Ends non-zero at the first violation of a rule of the crash tests.
+// Three gateways on one PostgreSQL under load, while processes are killed and suspended, the database is killed, and
+// connections are cut, silent or slow. Exits with 1 at the first violation of a rule of the crash tests.
 //
 //   bin/weir-bun scripts/proof/shared-chaos.ts [--faults 60] [--seed n] [--bug name] [--callers 12] [--only text]
 //
-// `--bug` plants a bug into a copy of the gateway, which must be found: no-fencing, early-recovery. `--only` uses the faults
-// whose names contain the text, such as `long`, after which the others take a process for dead.
+// `--bug` plants a bug into a copy of the gateway, which must be found: no-fencing, early-recovery. `--only` uses the
+// faults whose names contain the text; after the faults named `long`, other gateways regard the process as dead.
 
 import { parseArgs } from 'node:util'
 import { postgresQuery } from '../../src/store/engine/steps.ts'
@@ -15,6 +15,7 @@ import type { FleetMember } from '../../test/shared/fleet.ts'
 import { startFleet } from '../../test/shared/fleet.ts'
 import { Load } from '../../test/shared/load.ts'
 import { startFakeUpstream } from '../../tools/fake-upstream/server.ts'
+import { exitWith, faultLinesOf, print } from './output.ts'
 
 const { values } = parseArgs({
   options: {
@@ -29,9 +30,9 @@ const faults = Number(values.faults ?? '60')
 const seed = Number(values.seed ?? Date.now() % 1_000_000)
 const callers = Number(values.callers ?? '12')
 const GATEWAYS = 3
-/** So many faults, some of them at the same time, are between two looks at the ledger. */
-const FAULTS_PER_LOOK = 6
-/** Longer than a lease, so that the others take the process for dead. */
+/** The number of faults between two checks of the ledger. Some of them run at the same time. */
+const FAULTS_PER_CHECK = 6
+/** Longer than a lease, so that the other gateways regard the process as dead. */
 const LONG_MS = 20_000
 
 const NOT_FENCED = {
@@ -40,9 +41,9 @@ const NOT_FENCED = {
   replace: '  PERFORM 1;\n',
 }
 
-/** Bugs in the parts that only several processes use. */
+/** Bugs in code that only several processes use. */
 const bugs: Readonly<Record<string, readonly Edit[]>> = {
-  // A process that the others took for dead does not notice it. Its lease has run out for good, so it is never ready again.
+  // A process does not notice that the others regard it as dead. Its lease has ended, so it never becomes ready again.
   'no-fencing': [
     NOT_FENCED,
     {
@@ -51,7 +52,7 @@ const bugs: Readonly<Record<string, readonly Edit[]>> = {
       replace: '    if (granted === null) return true\n',
     },
   ],
-  // The calls of dead processes are ended although their processes may live.
+  // Calls are recovered although their process may still run.
   'early-recovery': [
     {
       file: 'src/store/postgres/recovery.ts',
@@ -61,7 +62,6 @@ const bugs: Readonly<Record<string, readonly Edit[]>> = {
   ],
 }
 
-const say = (line: string): void => void process.stdout.write(`${line}\n`)
 const random = buildRandom(seed)
 const below = (bound: number): number => Math.floor(random() * bound)
 const terminate = postgresQuery(
@@ -69,7 +69,7 @@ const terminate = postgresQuery(
      AND pid <> pg_backend_pid() AND random() < 0.5`,
 )
 
-/** `seq` is not in the order of commits: a payment may have been committed behind the last one that was read. */
+/** `seq` is not in the order of commits: a payment with a lower `seq` may be committed after the last one that was read. */
 const findPayment = postgresQuery<{ seq: bigint }>('SELECT seq FROM transfer WHERE reference = $1')
 
 const planted = values.bug === undefined ? undefined : plantedCopy(bugs[values.bug]!)
@@ -84,7 +84,7 @@ const load = await Load.start({ fleet, upstream, seed, callers, sure: false })
 const pool = fleet.postgres.openAgain(fleet.database)
 const counts: Record<string, number> = {}
 
-/** Faults of one gateway. Each returns when the gateway could serve again. */
+/** Faults of one gateway. Each returns when the gateway can serve again. */
 const ofGateway: Readonly<Record<string, (member: FleetMember) => Promise<void>>> = {
   async 'kill -9'(member) {
     await member.child.kill()
@@ -136,13 +136,13 @@ const databaseFaults = Object.keys(ofDatabase).filter(name => name.includes(valu
 let longFault: Promise<void> = Promise.resolve()
 
 /**
- * Long faults come one after the other. Only a gateway whose own lease has not run out may fence another one, so nobody
- * would be fenced if all of them were away together.
+ * Long faults run one after the other. Only a gateway with a valid lease may fence another one, so no gateway would be
+ * fenced if all had a long fault at the same time.
  */
 function alone(act: () => Promise<void>): Promise<void> {
-  const mine = longFault.then(act)
-  longFault = mine.catch(() => {})
-  return mine
+  const own = longFault.then(act)
+  longFault = own.catch(() => {})
+  return own
 }
 
 async function stopped(member: FleetMember, ms: number): Promise<void> {
@@ -157,17 +157,17 @@ async function proxied(member: FleetMember, mode: 'silent' | 'refusing' | 'slow'
   member.proxy.set('open')
 }
 
-/** A gateway that does not serve again after a fault is a violation, too. */
+/** It is also a violation if a gateway does not serve again after a fault. */
 async function run(name: string, act: () => Promise<void>): Promise<void> {
   counts[name] = (counts[name] ?? 0) + 1
-  const calm = load.fault(name)
+  const endFault = load.fault(name)
   try {
     await act()
     await Promise.all(fleet.members.filter(member => !busy.has(member)).map(member => member.untilReady()))
   } catch (fault) {
     stuck.push(`after "${name}": ${fault}`)
   }
-  calm()
+  endFault()
 }
 
 const busy = new Set<FleetMember>()
@@ -195,50 +195,42 @@ async function lane(member: FleetMember | undefined, until: number): Promise<voi
   }
 }
 
-say(
+print(
   `seed ${seed}, ${faults} faults, ${callers} callers${values.bug === undefined ? '' : `, with the bug ${values.bug}`}`,
 )
 const sinceMs = performance.now()
 let violations: readonly string[] = []
-let looked: Awaited<ReturnType<Load['look']>> | undefined
+let lastLook: Awaited<ReturnType<Load['look']>> | undefined
 while (left > 0 && violations.length === 0) {
   load.balancer.open()
-  const until = Math.max(0, left - FAULTS_PER_LOOK)
+  const until = Math.max(0, left - FAULTS_PER_CHECK)
   await Promise.all([undefined, ...fleet.members].map(member => lane(member, until)))
   try {
-    looked = await load.look()
+    lastLook = await load.look()
   } catch (fault) {
     stuck.push(`after the faults: ${fault}`)
   }
-  violations = [...(looked?.violations ?? []), ...stuck]
+  violations = [...(lastLook?.violations ?? []), ...stuck]
   const seconds = ((performance.now() - sinceMs) / 1_000).toFixed(0)
-  say(`${seconds} s: ${faults - left} faults, ${looked?.calls} calls, ${violations.length} violations`)
+  print(`${seconds} s: ${faults - left} faults, ${lastLook?.calls} calls, ${violations.length} violations`)
 }
-for (const violation of violations.slice(0, 40)) {
+
+/** A violation about a payment, with the rows that the payment has now. */
+async function withRows(violation: string): Promise<string> {
   const reference = /G3: (payment \d+) was acknowledged/.exec(violation)?.[1]
-  const found = reference === undefined ? undefined : await pool.transact(findPayment.all(reference))
-  say(
-    `VIOLATION  ${violation}${found === undefined ? '' : `; its rows now: ${found.map(({ seq }) => seq).join() || 'none'}`}`,
-  )
+  if (reference === undefined) return violation
+  const rows = await pool.transact(findPayment.all(reference))
+  return `${violation}; its rows now: ${rows.map(({ seq }) => seq).join() || 'none'}`
 }
+
+const explained = await Promise.all(violations.map(withRows))
 const audited = await fleet.members[0]!.weir('audit').catch(fault => ({ findings: [`no audit: ${fault}`] }))
-const audit = audited.findings as unknown[]
-for (const finding of audit) say(`FINDING  ${JSON.stringify(finding)}`)
-for (const [name, count] of Object.entries(counts)) say(`${name.padEnd(28)} ${count}`)
-say(`outcomes    ${JSON.stringify(looked?.outcomes)}`)
-say(`calls hit by faults ${JSON.stringify(looked?.cut)}, charged at a checkpoint: ${looked?.checkpointed}`)
+for (const [name, count] of Object.entries(counts)) print(`${name.padEnd(28)} ${count}`)
+print(`outcomes    ${JSON.stringify(lastLook?.outcomes)}`)
+print(`calls hit by faults ${JSON.stringify(lastLook?.cut)}, charged at a checkpoint: ${lastLook?.checkpointed}`)
 await load.close()
-await Promise.all(fleet.members.map(member => member.child.kill()))
-const logs = (await Promise.all(fleet.members.map(member => member.logged()))).join('')
-const bad = logs.split('\n').filter(line => /unhandled rejection|request failed|gateway_fault/.test(line))
-for (const line of bad.slice(0, 20)) say(`LOG  ${line}`)
+const faultLines = await faultLinesOf(fleet)
 await fleet.close()
 await upstream.stop()
 planted?.remove()
-const isClean = violations.length === 0 && audit.length === 0 && bad.length === 0
-say(
-  isClean
-    ? 'no violation'
-    : `${violations.length} violations, ${audit.length} findings, ${bad.length} faults in the log`,
-)
-process.exit(isClean ? 0 : 1)
+exitWith({ violations: explained, findings: audited.findings as unknown[], faultLines })

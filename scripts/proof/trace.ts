@@ -1,4 +1,4 @@
-// Reads what strace wrote: one line for each system call of any thread, some of them in two halves.
+// Reads the output of strace: one line for each system call of any thread. Some calls are in two halves.
 
 export interface SystemCall {
   readonly name: string

@@ -1,6 +1,6 @@
-// A rolling upgrade: two gateways of an earlier commit on one PostgreSQL under load; `weir migrate` of the working tree; then
-// one gateway after the other is replaced by one of the working tree. No call may fail, and the ledger must be right. For a
-// while gateways of both versions serve. Ends non-zero at a violation of a rule of the crash tests.
+// A rolling upgrade: two gateways of an earlier commit on one PostgreSQL under load; `weir migrate` of the working
+// tree; then one gateway after the other is replaced by one of the working tree. No call may fail, and the ledger must
+// be right. For a while gateways of both versions serve. Exits with 1 at a violation of a rule of the crash tests.
 //
 //   bin/weir-bun scripts/proof/upgrade.ts [--from 135ee86f] [--seed n] [--callers 6] [--calls 100]
 //
@@ -14,6 +14,7 @@ import { ROOT } from '../../test/crash/gateway-child.ts'
 import { startFleet } from '../../test/shared/fleet.ts'
 import { Load } from '../../test/shared/load.ts'
 import { startFakeUpstream } from '../../tools/fake-upstream/server.ts'
+import { exitWith, print } from './output.ts'
 
 const { values } = parseArgs({
   options: {
@@ -25,9 +26,8 @@ const { values } = parseArgs({
 })
 const seed = Number(values.seed ?? Date.now() % 1_000_000)
 const calls = Number(values.calls)
-const say = (line: string): void => void process.stdout.write(`${line}\n`)
 
-/** The sources of the commit. The packages are those of the working tree. */
+/** A folder with the sources of the commit and the packages of the working tree. */
 function checkOut(commit: string): string {
   const folder = mkdtempSync(join(tmpdir(), 'weir-upgrade-'))
   mkdirSync(folder, { recursive: true })
@@ -44,16 +44,17 @@ const env = { WEIR_DRAIN_DELAY_SECONDS: '2', WEIR_DRAIN_SECONDS: '30' }
 const fleet = await startFleet({ count: 2, upstream: upstream.url, root: old, env })
 const load = await Load.start({ fleet, upstream, seed, callers: Number(values.callers), sure: true })
 const violations: string[] = []
+let findings: readonly unknown[] = []
 
 async function look(state: string): Promise<void> {
   const verdict = await load.look()
   violations.push(...verdict.violations.map(text => `${state}: ${text}`))
-  say(`${state}: ${verdict.calls} calls so far, ${JSON.stringify(verdict.outcomes)}`)
+  print(`${state}: ${verdict.calls} calls so far, ${JSON.stringify(verdict.outcomes)}`)
   load.balancer.open()
 }
 
 try {
-  say(`from ${values.from}, seed ${seed}`)
+  print(`from ${values.from}, seed ${seed}`)
   load.balancer.open()
   await load.untilSent(calls)
   await look('both gateways are old')
@@ -64,7 +65,7 @@ try {
     env: { PATH: process.env.PATH, WEIR_DATABASE_URL: url },
     stdout: 'pipe',
   })
-  say((await new Response(migrate.stdout).text()).trim())
+  print((await new Response(migrate.stdout).text()).trim())
   if ((await migrate.exited) !== 0) violations.push('weir migrate has failed')
   await migrating
   await look('after the migration')
@@ -77,14 +78,11 @@ try {
     await load.untilSent(calls)
     await look(`gateway ${at + 1} is new`)
   }
-  const { findings } = await fleet.members[0]!.weir('audit')
-  for (const finding of findings as readonly unknown[]) violations.push(`the audit: ${JSON.stringify(finding)}`)
+  findings = (await fleet.members[0]!.weir('audit')).findings as unknown[]
 } finally {
   await load.close()
   await fleet.close()
   await upstream.stop()
   rmSync(old, { recursive: true, force: true })
 }
-for (const text of violations) say(text)
-say(violations.length === 0 ? 'no violation' : `${violations.length} violations`)
-process.exit(violations.length === 0 ? 0 : 1)
+exitWith({ violations, findings })

@@ -10,7 +10,7 @@ import { plainCalls, streamCalls } from '../../bench/load/calls.ts'
 import { Load } from '../../bench/load/load.ts'
 import { describeSubjects } from '../../bench/report.ts'
 import { signInToNewApi } from '../../bench/subjects/new-api.ts'
-import type { Place } from '../../bench/subjects/peers.ts'
+import type { PeerStart } from '../../bench/subjects/peers.ts'
 import { findPeers, noPeers, peers, startPeer } from '../../bench/subjects/peers.ts'
 import { Workbench } from '../../bench/system/workbench.ts'
 import { startStreamUpstream } from '../../bench/upstreams/upstream.ts'
@@ -27,7 +27,7 @@ function temporary(): string {
 
 const names = peers.map(peer => peer.name)
 const upstream = 'http://127.0.0.1:2'
-const place: Place = { file: '/peers/program', folder: '/data', port: 1, otherPorts: [3, 4, 5], upstream }
+const start: PeerStart = { file: '/peers/program', folder: '/data', port: 1, otherPorts: [3, 4, 5], upstream }
 
 test('the six gateways have rows, and no two rows have one name', () => {
   expect(new Set(names).size).toBe(names.length)
@@ -36,16 +36,16 @@ test('the six gateways have rows, and no two rows have one name', () => {
 })
 
 test.each(peers.map(peer => [peer.name, peer] as const))('the row of %s tells all it needs', (_name, peer) => {
-  const command = peer.command(place)
-  const config = peer.config?.(place)
-  expect(command).toContain(place.file)
+  const command = peer.command(start)
+  const config = peer.config?.(start)
+  expect(command).toContain(start.file)
   // The port of the gateway and the address of the upstream have to reach it somehow.
-  const told = JSON.stringify([command, peer.env?.(place), config?.text, peer.headers?.(place)])
-  expect(told).toContain(String(place.port))
+  const told = JSON.stringify([command, peer.env?.(start), config?.text, peer.headers?.(start)])
+  expect(told).toContain(String(start.port))
   if (peer.key === undefined || peer.config !== undefined) expect(told).toContain(upstream)
   if (config !== undefined) {
     expect(typeof (config.name.endsWith('.json') ? JSON.parse(config.text) : parse(config.text))).toBe('object')
-    expect(command.join(' ')).toContain(place.folder)
+    expect(command.join(' ')).toContain(start.folder)
   }
   for (const path of [peer.path, peer.ready]) expect(path).toStartWith('/')
   for (const text of [peer.bills, peer.records, peer.durable]) expect(text).not.toBe('')
@@ -68,7 +68,7 @@ test('the report says what each subject does, and which peers were not there', (
   const folder = temporary()
   writeFileSync(join(folder, 'gomodel'), '')
   const text = describeSubjects(findPeers(folder))
-  expect(text).toMatch(/^\| gomodel .* not told .* no /m)
+  expect(text).toMatch(/^\| gomodel .* unknown .* no /m)
   expect(text).toMatch(/^\| weir .* every call, held before and settled after /m)
   expect(text).toContain(
     'No program was there for: bifrost; bifrost, with logs; new-api; portkey; litellm; agentgateway.',
@@ -124,10 +124,10 @@ async function callPlayed(folder: string): Promise<number> {
 }
 
 test.skipIf(!canRun)(
-  'a peer is started as its row says; its words are compared, and its bytes may differ',
+  'a peer is started as its row says; its text is compared, and its bytes may differ',
   async () => {
     expect(await callPlayed(playGoModel(false))).toBe(2)
-    await expect(callPlayed(playGoModel(true))).rejects.toThrow('not the words of the upstream')
+    await expect(callPlayed(playGoModel(true))).rejects.toThrow('not the text of the upstream')
   },
 )
 

@@ -1,5 +1,5 @@
 // Reads the tools with their schemas, and the results of tool calls, from a request that an upstream received. It does not
-// use the gateway's readers, so that a mistake of theirs shows.
+// use the gateway's readers, so that it does not share their mistakes.
 
 import type { Json } from '../../../tools/fake-upstream/body-fields.ts'
 import { objectOf, recordOf, recordsOf, stringOf, textsOf } from '../../../tools/fake-upstream/body-fields.ts'
@@ -56,12 +56,12 @@ const readGemini: Reader = body => ({
     .filter(each => each.functionResponse)
     .map(each =>
       Object.values(recordOf(recordOf(each.functionResponse).response))
-        .map(said)
+        .map(asText)
         .join('\n'),
     ),
 })
 
-const said = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value))
+const asText = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value))
 
 const readers: Readonly<Record<string, Reader>> = {
   'openai-chat': readChat,

@@ -1,8 +1,8 @@
-// Plays the model behind an agent: it finds out what the agent can do from the tools that it offers, and works through
-// a small task with them, in whatever dialect the request came.
+// Takes the place of the model behind an agent. It finds suitable tools among those that the agent offers, and works
+// through a small task with them, in the dialect of the request.
 //
-//   1. reads the file and lists the folder, both at once     3. runs a command over what it wrote
-//   2. changes the file                                      4. says a sentence
+//   1. reads the file and lists the folder, both at once     3. runs a command on the changed file
+//   2. changes the file                                      4. ends with a sentence
 
 import { answer, fail, streamed } from '../../../tools/fake-upstream/answers.ts'
 import { objectOf } from '../../../tools/fake-upstream/body-fields.ts'
@@ -23,7 +23,7 @@ export const task = {
   lastWords: ['Done: ', 'the status in notes.txt ', 'is now ', 'final.'],
 } as const
 
-/** What the examples of the libraries do: their question needs the tool `weather`. */
+/** The task of the libraries' examples: their question needs the tool `weather`. */
 export const weather = {
   tool: 'weather',
   city: 'Oslo',
@@ -32,21 +32,21 @@ export const weather = {
 }
 
 export interface Played {
-  /** What the player saw and did, a line each. */
+  /** What the player received and answered, one line for each request. */
   readonly notes: string[]
-  /** What should not have been. */
+  /** Mistakes in the requests. */
   readonly faults: string[]
-  /** Whether it gave opaque state with its calls, to be brought back with their results. */
-  sealed: boolean
-  /** Whether it came to its last words. */
+  /** Whether the player sent reasoning state with its tool calls. The agent must send it back with their results. */
+  sentState: boolean
+  /** Whether the player has sent its last sentence. */
   ended: boolean
 }
 
-/** The player of one run; the file is absolute, as most agents want their paths. */
+/** The player of one run. The path of the file is absolute, because most agents want absolute paths. */
 export function playerOf(file: string): { script: Script; played: Played } {
-  const played: Played = { notes: [], faults: [], sealed: false, ended: false }
+  const played: Played = { notes: [], faults: [], sentState: false, ended: false }
   const script = scripted(request => turnOf(request, file, played).steps(request))
-  // Cut without regard to events and characters.
+  // Cuts the answer inside events and characters.
   return { script: chunkSizes(97)(script), played }
 }
 
@@ -57,58 +57,59 @@ function turnOf(request: ReceivedRequest, file: string, played: Played): Script 
     played.faults.push(`${dialect.name} refuses: ${problem.message}`)
     return fail(problem.status ?? 400, { error: problem })
   }
-  const asked = dialect.read(request)
+  const summary = dialect.read(request)
   const { tools, results } = toolUseOf(dialect.name, request)
   const shell = toolFor(tools, 'shell')
-  if (tools.some(({ name }) => name === weather.tool)) return tellWeather(asked, played, results)
-  if (!shell && JSON.stringify(objectOf(request)).includes('*file listing*')) return listFile(asked, played)
-  if (!shell) return aside(asked, played)
-  if (played.sealed && asked.stateKept === false) played.faults.push('the state of the reasoning did not come back')
+  if (tools.some(({ name }) => name === weather.tool)) return answerWeather(summary, played, results)
+  if (!shell && JSON.stringify(objectOf(request)).includes('*file listing*')) return listFile(summary, played)
+  if (!shell) return answerSideRequest(summary, played)
+  if (played.sentState && summary.stateKept === false)
+    played.faults.push('the state of the reasoning did not come back')
   const change = toolFor(tools, 'edit') ?? shell
-  return workOn({ asked, file, played, results, tools: { shell, change, read: toolFor(tools, 'read') ?? shell } })
+  return workOn({ summary, file, played, results, tools: { shell, change, read: toolFor(tools, 'read') ?? shell } })
 }
 
-/** Agents ask small things on the side: for a title, or which model to take. */
-function aside(asked: RequestSummary, played: Played): Script {
-  played.notes.push(`an aside without tools: ${asked.wantsJson ? 'JSON' : 'text'}`)
+/** Agents also make small requests without tools: for a title, or for the choice of a model. */
+function answerSideRequest(summary: RequestSummary, played: Played): Script {
+  played.notes.push(`a side request without tools: ${summary.wantsJson ? 'JSON' : 'text'}`)
   return answer(
-    asked.wantsJson ? '{"title":"Finish the notes","reasoning":"small","model_choice":"flash"}' : 'Finish notes',
+    summary.wantsJson ? '{"title":"Finish the notes","reasoning":"small","model_choice":"flash"}' : 'Finish notes',
   )
 }
 
-function tellWeather(asked: RequestSummary, played: Played, results: readonly string[]): Script {
+function answerWeather(summary: RequestSummary, played: Played, results: readonly string[]): Script {
   played.notes.push(`${results.length} results of ${weather.tool}`)
   const calls = [cutCall('call_weather', weather.tool, { city: weather.city })]
-  if (results.length === 0) return speak(asked, ['I look it up.'], { toolCalls: calls })
+  if (results.length === 0) return speak(summary, ['I look it up.'], { toolCalls: calls })
   if (!results.join().includes(weather.result)) played.faults.push(`no "${weather.result}" in: ${results.join(' | ')}`)
   played.ended = true
-  return speak(asked, weather.lastWords, {})
+  return speak(summary, weather.lastWords, {})
 }
 
-/** For an agent without tools, which takes whole files out of the answer. */
-function listFile(asked: RequestSummary, played: Played): Script {
+/** For an agent without tools, which reads whole files from the answer. */
+function listFile(summary: RequestSummary, played: Played): Script {
   played.notes.push('no tools; lists the file')
   played.ended = true
-  return speak(asked, ['notes.txt\n```\n', task.after, '```\n\n', ...task.lastWords], {})
+  return speak(summary, ['notes.txt\n```\n', task.after, '```\n\n', ...task.lastWords], {})
 }
 
 interface Work {
-  readonly asked: RequestSummary
+  readonly summary: RequestSummary
   readonly file: string
   readonly played: Played
   readonly results: readonly string[]
   readonly tools: Toolbox
 }
 
-/** How far the work is, is told by the results alone: the player remembers nothing, like a model. */
-function workOn({ asked, file, played, results, tools }: Work): Script {
+/** The number of tool results shows the progress of the task, because the player, like a model, has no memory. */
+function workOn({ summary, file, played, results, tools }: Work): Script {
   const say = (calls: readonly ToolCall[], words: string): Script => {
     played.notes.push(`${results.length} results; calls ${calls.map(call => call.name).join(' and ')}`)
-    const { off, text, state } = asked.thinking
-    // As the models of the fake upstream do: as much of it as the dialect was asked to show.
+    const { off, text, state } = summary.thinking
+    // Like the models of the fake upstream: the request decides whether text and state of the reasoning are sent.
     const reasoning = { text: text ? 'Look before you write.' : '', ...(!state && { state: null }) }
-    played.sealed ||= !off && state
-    return speak(asked, [words], { toolCalls: calls, ...(!off && { reasoning }) })
+    played.sentState ||= !off && state
+    return speak(summary, [words], { toolCalls: calls, ...(!off && { reasoning }) })
   }
   const expectIn = (found: readonly string[], part: string): void => {
     if (!found.some(result => result.includes(part))) played.faults.push(`no "${part}" in: ${found.join(' | ')}`)
@@ -126,9 +127,9 @@ function workOn({ asked, file, played, results, tools }: Work): Script {
   expectIn(results.slice(3), 'status: final')
   played.notes.push(`${results.length} results; says: ${task.lastWords.join('')}`)
   played.ended = true
-  return speak(asked, task.lastWords, {})
+  return speak(summary, task.lastWords, {})
 }
 
-function speak(asked: RequestSummary, words: readonly string[], options: Parameters<typeof answer>[1]): Script {
-  return asked.stream ? streamed(words, options) : answer(words.join(''), options)
+function speak(summary: RequestSummary, words: readonly string[], options: Parameters<typeof answer>[1]): Script {
+  return summary.stream ? streamed(words, options) : answer(words.join(''), options)
 }

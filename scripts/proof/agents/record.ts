@@ -1,5 +1,5 @@
-// The requests that a program sent, cut to what matters on the wire: the shape of every request and of its parts stays,
-// long texts are shortened, and of the tools only those stay that were called, and one more.
+// Shortens the requests of a program for a recording. The shape of every request and of its parts stays; long texts are
+// shortened; of the tools, only those that were called and one more stay.
 
 import type { Trial } from './rows.ts'
 import type { Sent } from './tap.ts'

@@ -1,4 +1,4 @@
-// The programs that are tried: where they come from, and how each is set to work. `weir connect` sets them up.
+// The programs that agents.ts runs: their packages and their commands. `weir connect` sets them up.
 
 import type { ProgramCode } from '../../../src/cli/programs/program.ts'
 import { programs } from '../../../src/cli/programs/programs.ts'

@@ -1,13 +1,13 @@
-// A TCP relay between an agent and the gateway that changes nothing and notes what was asked and how it was answered.
+// A TCP relay between an agent and the gateway. It changes nothing and records requests and answers.
 
 import type { AddressInfo, Socket } from 'node:net'
 import { connect, createServer } from 'node:net'
 
-export interface Heard {
+export interface AnsweredRequest {
   /** Method and path. */
-  readonly asked: string
+  readonly request: string
   readonly status: number
-  /** Of `X-Weir-Loss`, empty where nothing was lost. */
+  /** The codes of `X-Weir-Loss`; empty if the header is absent. */
   readonly lost: readonly string[]
 }
 
@@ -21,27 +21,27 @@ export interface Sent {
 
 export interface Tap {
   readonly url: string
-  heard(): readonly Heard[]
+  answered(): readonly AnsweredRequest[]
   sent(): readonly Sent[]
   stop(): void
 }
 
-/** Both directions of one connection, as latin1 so that nothing is lost. */
-interface Line {
+/** The bytes of one connection in both directions, as latin1, which keeps every byte. */
+interface RelayedBytes {
   up: string
   down: string
 }
 
 export async function startTap(target: string): Promise<Tap> {
   const { hostname, port } = new URL(target)
-  const lines: Line[] = []
+  const connections: RelayedBytes[] = []
   const sockets = new Set<Socket>()
   const server = createServer(agent => {
     const gateway = connect(Number(port), hostname)
-    const line = { up: '', down: '' }
-    lines.push(line)
-    agent.on('data', bytes => void (line.up += bytes.toString('latin1')))
-    gateway.on('data', bytes => void (line.down += bytes.toString('latin1')))
+    const relayed = { up: '', down: '' }
+    connections.push(relayed)
+    agent.on('data', bytes => void (relayed.up += bytes.toString('latin1')))
+    gateway.on('data', bytes => void (relayed.down += bytes.toString('latin1')))
     for (const [from, to] of [
       [agent, gateway],
       [gateway, agent],
@@ -55,8 +55,8 @@ export async function startTap(target: string): Promise<Tap> {
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', () => resolve()))
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    heard: () => lines.flatMap(heardOn),
-    sent: () => lines.flatMap(({ up }) => sentOn(up)),
+    answered: () => connections.flatMap(answeredOn),
+    sent: () => connections.flatMap(({ up }) => sentOn(up)),
     stop() {
       server.close()
       for (const socket of sockets) socket.destroy()
@@ -64,17 +64,17 @@ export async function startTap(target: string): Promise<Tap> {
   }
 }
 
-/** Where one begins is not told by a line: a body need not end with one. */
+/** A request may begin in the middle of a line, because the body before it need not end with a line break. */
 const REQUEST = /\b(GET|HEAD|POST|PUT|DELETE|OPTIONS) (\/\S*) HTTP\/1\.1\r\n/g
 const RESPONSE = /HTTP\/1\.1 (\d{3}) [^]*?\r\n\r\n/g
 
-/** A connection is answered in order. */
-function heardOn({ up, down }: Line): readonly Heard[] {
+/** The answers on a connection come in the order of its requests. */
+function answeredOn({ up, down }: RelayedBytes): readonly AnsweredRequest[] {
   const answers = [...down.matchAll(RESPONSE)]
   return Array.from(up.matchAll(REQUEST), ([, method, path], at) => {
     const [head = '', status = '0'] = answers[at] ?? []
     const lost = /^x-weir-loss: (.*)\r$/im.exec(head)?.[1]
-    return { asked: `${method} ${path}`, status: Number(status), lost: lost?.split(', ') ?? [] }
+    return { request: `${method} ${path}`, status: Number(status), lost: lost?.split(', ') ?? [] }
   })
 }
 

@@ -1,4 +1,4 @@
-// Finds an agent's tools by what they take, and fills in what they want to know.
+// Finds an agent's tools by their names and parameters, and fills in the parameters.
 
 import { listOf, recordOf, stringsOf } from '../../../tools/fake-upstream/body-fields.ts'
 import type { ToolCall } from '../../../tools/fake-upstream/dialect.ts'
@@ -10,9 +10,9 @@ export interface Toolbox {
   readonly change: Tool
 }
 
-export type Doing = 'read' | 'list' | 'change' | 'check'
+export type Step = 'read' | 'list' | 'change' | 'check'
 
-/** A tool of the kind has a field for each of these, and a name that says so. */
+/** A tool belongs to a kind if its name matches, and if it has a field for each pattern. */
 const kinds = {
   shell: { named: /shell|bash|exec|command/i, takes: [/^(commands?|cmd)$/] },
   read: { named: /read/i, takes: [/^(?!dir).*path$/i] },
@@ -26,42 +26,42 @@ export function toolFor(tools: readonly Tool[], kind: keyof typeof kinds): Tool 
   return tools.find(tool => named.test(tool.name) && takes.every(field => namesIn(tool).some(name => field.test(name))))
 }
 
-const commands: Readonly<Record<Doing, (file: string) => string>> = {
+const commands: Readonly<Record<Step, (file: string) => string>> = {
   read: file => `cat ${file}`,
   list: file => `ls ${file.replace(/[^/]*$/, '')}`,
   change: file => `sed -i 's/status: draft/status: final/' ${file}`,
   check: file => `wc -l ${file} && cat ${file}`,
 }
 
-/** What a field is given, by its name. */
+/** The value of a field, by its name. */
 const fields: readonly (readonly [RegExp, (file: string, command: string) => string])[] = [
   [/^(commands?|cmd)$/, (_, command) => command],
   [/^(?!dir).*path$/i, file => file],
   [/^old_?(str|text)/i, () => 'status: draft'],
   [/^new_?(str|text)/i, () => 'status: final'],
 ]
-/** Fields that are filled though nobody requires them would only get in the way. */
+/** Values of required fields without a row above. Optional ones stay empty. */
 const fillers: Readonly<Record<string, unknown>> = { boolean: false, number: 1, integer: 1, array: [], object: {} }
 
-/** One command of a list of commands, or the words of one command. */
+/** A list of commands with one command, or the words of one command. */
 const listed = (name: string, command: string): readonly string[] =>
   name === 'commands' ? [command] : ['bash', '-lc', command]
 
-/** The arguments in several pieces, cut inside words and characters of escapes. */
-export function callOf(tool: Tool, doing: Doing, file: string): ToolCall {
-  const command = commands[doing](file)
+/** A tool call whose arguments arrive in several pieces, cut inside words and escape sequences. */
+export function callOf(tool: Tool, step: Step, file: string): ToolCall {
+  const command = commands[step](file)
   const required = stringsOf(tool.schema.required)
-  const given = Object.entries(recordOf(tool.schema.properties)).flatMap(([name, schema]) => {
+  const values = Object.entries(recordOf(tool.schema.properties)).flatMap(([name, schema]) => {
     const [, value] = fields.find(([pattern]) => pattern.test(name)) ?? []
     const type = String(listOf(recordOf(schema).type)[0] ?? recordOf(schema).type).toLowerCase()
     if (value) return [[name, type === 'array' ? listed(name, value(file, command)) : value(file, command)]]
     return required.includes(name) ? [[name, fillers[type] ?? 'make the status final']] : []
   })
-  // Claude Code takes `x_1` for a second result of `x`, and ids made of numbers are often so.
-  return cutCall(`call_${doing}`, tool.name, Object.fromEntries(given))
+  // The id has no number: Claude Code regards `x_1` as a second result of `x`.
+  return cutCall(`call_${step}`, tool.name, Object.fromEntries(values))
 }
 
-export function cutCall(id: string, name: string, given: object): ToolCall {
-  const text = JSON.stringify(given)
+export function cutCall(id: string, name: string, values: object): ToolCall {
+  const text = JSON.stringify(values)
   return { id, name, arguments: text, cuts: text.match(/[^]{1,9}/g) ?? [text] }
 }

@@ -1,19 +1,19 @@
-// Two kinds of load. In a closed loop each caller waits for its answer before it asks again: it finds out how much can
-// be served. In an open loop calls come at a rate, whatever becomes of them, as they do when many callers do not know
-// of each other; each is timed from the moment at which it was due.
+// Two kinds of load. In a closed loop, each caller waits for its answer before it sends the next call: this measures how
+// many calls the gateway can serve. In an open loop, calls are sent at a fixed rate and do not wait for answers, like
+// those of many independent callers; each call is timed from the moment at which it was due.
 
 import { percentile } from '../../../bench/measures/figures.ts'
-import { Line } from './line.ts'
+import { CallerConnection } from './caller-connection.ts'
 
 export interface Tally {
   readonly seconds: number
-  /** Answers a second, by status. */
+  /** Answers per second, by status. */
   readonly perSecond: Readonly<Record<string, number>>
   ms(status: number, share: number): number
   readonly count: Readonly<Record<string, number>>
 }
 
-class Tallying {
+class TallyBuilder {
   readonly #ms = new Map<number, number[]>()
 
   note(status: number, ms: number): void {
@@ -34,96 +34,102 @@ class Tallying {
   }
 }
 
-export interface Closed {
+export interface ClosedLoop {
   readonly port: number
   readonly callers: number
   readonly seconds: number
-  /** Not counted. */
+  /** Calls of this time, before the others, are not counted. */
   readonly warmSeconds: number
   request(at: number): Buffer
 }
 
-export async function closedLoop({ port, callers, seconds, warmSeconds, request }: Closed): Promise<Tally> {
-  const tally = new Tallying()
+export async function closedLoop({ port, callers, seconds, warmSeconds, request }: ClosedLoop): Promise<Tally> {
+  const tally = new TallyBuilder()
   const beginMs = performance.now() + warmSeconds * 1_000
   const endMs = beginMs + seconds * 1_000
   let at = 0
   async function call(): Promise<void> {
-    let line: Line | undefined
+    let connection: CallerConnection | undefined
     while (performance.now() < endMs) {
-      line = line?.isOpen ? line : await Line.open(port)
-      if (line === undefined) return
-      const { status, ms } = await line.send(request(at++))
+      connection = connection?.isOpen ? connection : await CallerConnection.open(port)
+      if (connection === undefined) return
+      const { status, ms } = await connection.send(request(at++))
       const nowMs = performance.now()
       if (nowMs >= beginMs && nowMs < endMs) tally.note(status, ms)
       if (status !== 200) await Bun.sleep(50)
     }
-    line?.close()
+    connection?.close()
   }
   await Promise.all(Array.from({ length: callers }, call))
   return tally.end(seconds)
 }
 
-export interface Stream {
+export interface CallStream {
   readonly perSecond: number
   request(at: number): Buffer
 }
 
-export interface Open {
+export interface OpenLoop {
   readonly port: number
   readonly seconds: number
   readonly warmSeconds: number
-  /** Several kinds of callers at once. */
-  readonly streams: readonly Stream[]
-  /** Connections of each; a call for which none is left is not sent, and counted as status -1. */
-  readonly linesMax: number
+  /** Several kinds of callers at the same time. */
+  readonly streams: readonly CallStream[]
+  /** Connections of each stream. A call without a free connection is not sent and counts as status -1. */
+  readonly connectionsMax: number
 }
 
 const TICK_MS = 2
 
 /** The tallies of the streams, in their order. */
-export async function openLoop({ port, seconds, warmSeconds, streams, linesMax }: Open): Promise<readonly Tally[]> {
+export async function openLoop({
+  port,
+  seconds,
+  warmSeconds,
+  streams,
+  connectionsMax,
+}: OpenLoop): Promise<readonly Tally[]> {
   const startMs = performance.now()
   const beginMs = startMs + warmSeconds * 1_000
   const endMs = beginMs + seconds * 1_000
   const runs = streams.map(async ({ perSecond, request }) => {
-    const tally = new Tallying()
-    const idle: Line[] = []
-    let [lines, sent] = [0, 0]
+    const tally = new TallyBuilder()
+    const idle: CallerConnection[] = []
+    let [opened, sent] = [0, 0]
     const isCounted = (dueMs: number): boolean => dueMs >= beginMs && dueMs < endMs
     async function send(dueMs: number): Promise<void> {
-      let line = idle.pop()
-      while (line !== undefined && !line.isOpen) {
-        lines--
-        line = idle.pop()
+      let connection = idle.pop()
+      while (connection !== undefined && !connection.isOpen) {
+        opened--
+        connection = idle.pop()
       }
-      if (line === undefined && lines >= linesMax) {
+      if (connection === undefined && opened >= connectionsMax) {
         if (isCounted(dueMs)) tally.note(-1, 0)
         return
       }
-      if (line === undefined) {
-        lines++
-        line = await Line.open(port)
+      if (connection === undefined) {
+        opened++
+        connection = await CallerConnection.open(port)
       }
-      if (line === undefined) {
-        lines--
+      if (connection === undefined) {
+        opened--
         if (isCounted(dueMs)) tally.note(0, performance.now() - dueMs)
         return
       }
-      const { status } = await line.send(request(sent))
+      const { status } = await connection.send(request(sent))
       if (isCounted(dueMs)) tally.note(status, performance.now() - dueMs)
-      if (line.isOpen) idle.push(line)
-      else lines--
+      if (connection.isOpen) idle.push(connection)
+      else opened--
     }
     while (performance.now() < endMs) {
-      // The first is due at once: one that is sent only when the next is due would seem later by a whole interval.
+      // The first call is due at once. If it were sent only when the second is due, its time would include an interval.
       const due = 1 + Math.floor(((performance.now() - startMs) * perSecond) / 1_000)
       for (; sent < due; sent++) void send(startMs + (sent * 1_000) / perSecond)
       await Bun.sleep(TICK_MS)
     }
     const graceMs = performance.now() + 10_000
-    while (idle.length < lines && performance.now() < graceMs) await Bun.sleep(20)
-    for (const line of idle) line.close()
+    while (idle.length < opened && performance.now() < graceMs) await Bun.sleep(20)
+    for (const connection of idle) connection.close()
     return tally.end(seconds)
   })
   return await Promise.all(runs)

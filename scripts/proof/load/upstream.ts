@@ -1,31 +1,31 @@
-// An upstream on plain sockets that does what the last message of a call tells it, so that one process serves every
-// kind of load:
+// An upstream on plain sockets. The last message of each call has the behavior of the answer, so that one process serves
+// every kind of load:
 //
 //   plain 300            the whole answer after 300 ms
-//   stream 20 50         20 pieces, 50 ms apart, then the end
-//   silent               nothing, ever
-//   fault 500 | reset | cut | broken   a status, a reset, a stream that is cut, a stream with an error in it
+//   stream 20 50         20 events, 50 ms apart, then the end
+//   silent               no answer
+//   fault 500 | reset | cut | broken   a status, a reset, a stream that is cut off, a stream with an error event
 //
-// Run alone: `upstream.ts <port>`.
+// As a program: `upstream.ts <port>`.
 
 import { closingEvents, plainAnswer, streamEvents } from '../../../bench/upstreams/answers.ts'
 
 export interface Upstream {
   readonly port: number
-  /** Calls that are not answered to their end. */
+  /** Calls whose answers are not complete. */
   readonly open: number
   stop(): void
 }
 
-export interface Heard {
-  /** The name that its caller gave the call, as `#name` behind what is to be done. */
-  onAsked?(name: string): void
-  /** A socket with an unfinished answer was closed by the other end. */
-  onLeft?(name: string): void
+export interface UpstreamEvents {
+  /** A request has arrived. Its name is `#name` behind the behavior. */
+  onRequest?(name: string): void
+  /** The gateway has closed a connection before its answer was complete. */
+  onDisconnect?(name: string): void
 }
 
 interface Peer {
-  held: Buffer
+  buffered: Buffer
   name: string | undefined
   timer: ReturnType<typeof setTimeout> | undefined
 }
@@ -44,9 +44,9 @@ const FAILED = whole('{"error":{"message":"The engine broke.","type":"server_err
 const ERROR_EVENT = framed('data: {"error":{"message":"The engine broke.","type":"server_error"}}\n\n')
 const CLOSING = `${framed(closingEvents(true))}0\r\n\r\n`
 
-const DOES = /"do ([^"#]*?)(?: ?#([^"]*))?"/
+const BEHAVIOR = /"do ([^"#]*?)(?: ?#([^"]*))?"/
 
-export function startUpstream(port = 0, { onAsked, onLeft }: Heard = {}): Upstream {
+export function startUpstream(port = 0, { onRequest, onDisconnect }: UpstreamEvents = {}): Upstream {
   let open = 0
   const events = new Map<number, readonly string[]>()
   const eventsOf = (count: number): readonly string[] => {
@@ -72,8 +72,8 @@ export function startUpstream(port = 0, { onAsked, onLeft }: Heard = {}): Upstre
     step()
   }
 
-  function answer(socket: Socket, does: string): void {
-    const [kind, first = '0', second = '0'] = does.split(' ')
+  function answer(socket: Socket, behavior: string): void {
+    const [kind, first = '0', second = '0'] = behavior.split(' ')
     if (kind === 'plain') {
       if (first === '0') return finish(socket, PLAIN)
       socket.data.timer = setTimeout(() => finish(socket, PLAIN), Number(first))
@@ -91,30 +91,30 @@ export function startUpstream(port = 0, { onAsked, onLeft }: Heard = {}): Upstre
 
   function receive(socket: Socket, bytes: Buffer): void {
     const peer = socket.data
-    peer.held = peer.held.length === 0 ? Buffer.from(bytes) : Buffer.concat([peer.held, bytes])
-    const end = peer.held.indexOf('\r\n\r\n')
+    peer.buffered = peer.buffered.length === 0 ? Buffer.from(bytes) : Buffer.concat([peer.buffered, bytes])
+    const end = peer.buffered.indexOf('\r\n\r\n')
     if (end < 0) return
-    const length = Number(/content-length: *(\d+)/i.exec(peer.held.toString('latin1', 0, end))?.[1] ?? 0)
-    if (peer.held.length < end + 4 + length) return
-    const [, does = 'plain 0', name = ''] = DOES.exec(peer.held.toString('latin1', end + 4)) ?? []
-    peer.held = Buffer.alloc(0)
+    const length = Number(/content-length: *(\d+)/i.exec(peer.buffered.toString('latin1', 0, end))?.[1] ?? 0)
+    if (peer.buffered.length < end + 4 + length) return
+    const [, behavior = 'plain 0', name = ''] = BEHAVIOR.exec(peer.buffered.toString('latin1', end + 4)) ?? []
+    peer.buffered = Buffer.alloc(0)
     peer.name = name
     open++
-    onAsked?.(name)
-    answer(socket, does)
+    onRequest?.(name)
+    answer(socket, behavior)
   }
 
   const listener = Bun.listen<Peer>({
     hostname: '127.0.0.1',
     port,
     socket: {
-      open: socket => void (socket.data = { held: Buffer.alloc(0), name: undefined, timer: undefined }),
+      open: socket => void (socket.data = { buffered: Buffer.alloc(0), name: undefined, timer: undefined }),
       data: receive,
       close({ data }) {
         clearTimeout(data.timer)
         if (data.name === undefined) return
         open--
-        onLeft?.(data.name)
+        onDisconnect?.(data.name)
       },
       error() {},
     },

@@ -1,5 +1,5 @@
-// A gateway as operators run it, with keys and an upstream, for the programs that load it: each in a process of its
-// own, the gateway on one core and everything else on the other.
+// A gateway as operators run it, with keys and an upstream, for the programs that put load on it. Each part is a process of
+// its own: the gateway on one core, everything else on the other.
 
 import { Database } from 'bun:sqlite'
 import { spawnSync } from 'node:child_process'
@@ -11,23 +11,22 @@ import { makeWeirHome } from '../../../bench/subjects/weir-home.ts'
 import type { Child } from '../../../bench/system/workbench.ts'
 import { LOAD_CORE, root, SUBJECT_CORE, untilListening, Workbench } from '../../../bench/system/workbench.ts'
 import { freePort } from '../../../test/support/free-port.ts'
+import { print } from '../output.ts'
 
-export const say = (line: string): void => void process.stdout.write(`${line}\n`)
-
-/** What the machine was doing before, so that a figure can be judged. */
-export function sayMachine(): void {
+/** Prints the commit and the load of the machine, so that readers can judge the figures. */
+export function printMachine(): void {
   const commit = spawnSync('git', ['rev-parse', '--short', 'HEAD'], { cwd: root, encoding: 'utf8' }).stdout.trim()
   const load = readFileSync('/proc/loadavg', 'utf8').split(' ').slice(0, 3).join(', ')
-  say(`${new Date().toISOString().slice(0, 16)} UTC, commit ${commit}, load average ${load}`)
+  print(`${new Date().toISOString().slice(0, 16)} UTC, commit ${commit}, load average ${load}`)
 }
 
-export interface Serving {
+export interface RunningGateway {
   readonly child: Child
   readonly port: number
   readonly url: string
 }
 
-export class House {
+export class Testbed {
   readonly bench = new Workbench()
   readonly home: WeirHome
   #upstreamPort = 0
@@ -36,18 +35,18 @@ export class House {
     this.home = makeWeirHome(this.bench)
   }
 
-  /** The upstream is a process of its own, unless it is told where one is. */
-  static async open(upstreamPort?: number): Promise<House> {
+  /** Starts an upstream in a process of its own, unless the port of one is given. */
+  static async open(upstreamPort?: number): Promise<Testbed> {
     spawnSync('taskset', ['-a', '-c', '-p', String(LOAD_CORE), String(process.pid)])
-    const house = new House()
+    const testbed = new Testbed()
     for (const signal of ['SIGINT', 'SIGTERM'] as const) {
       process.once(signal, () => {
-        house.bench.close()
+        testbed.bench.close()
         process.exit(1)
       })
     }
-    house.#upstreamPort = upstreamPort ?? (await house.#startUpstream())
-    return house
+    testbed.#upstreamPort = upstreamPort ?? (await testbed.#startUpstream())
+    return testbed
   }
 
   get keys(): readonly string[] {
@@ -62,23 +61,23 @@ export class House {
     return port
   }
 
-  /** Beside the gateway, on its core: reads bodies and keeps nothing. */
-  async drain(): Promise<number> {
+  /** Starts a server on the core of the gateway that only reads bodies. */
+  async startBodyReader(): Promise<number> {
     const port = freePort()
-    const command = [join(root, 'bin', 'weir-bun'), join(import.meta.dir, 'drain.ts'), String(port)]
-    const child = this.bench.start({ name: 'drain', core: SUBJECT_CORE, command, env: {} })
+    const command = [join(root, 'bin', 'weir-bun'), join(import.meta.dir, 'body-reader.ts'), String(port)]
+    const child = this.bench.start({ name: 'body-reader', core: SUBJECT_CORE, command, env: {} })
     await untilListening(port, child)
     return port
   }
 
-  async serve(env: Readonly<Record<string, string>> = {}): Promise<Serving> {
+  async serve(env: Readonly<Record<string, string>> = {}): Promise<RunningGateway> {
     const port = freePort()
-    const at = { OPENAI_BASE_URL: `http://127.0.0.1:${this.#upstreamPort}/v1`, OPENAI_API_KEY: 'upstream' }
+    const upstream = { OPENAI_BASE_URL: `http://127.0.0.1:${this.#upstreamPort}/v1`, OPENAI_API_KEY: 'upstream' }
     const child = this.bench.start({
       name: 'weir',
       core: SUBJECT_CORE,
       command: [join(root, 'bin', 'weir'), 'serve'],
-      env: { ...this.home.env, ...at, LOG_LEVEL: 'warn', PORT: String(port), ...env },
+      env: { ...this.home.env, ...upstream, LOG_LEVEL: 'warn', PORT: String(port), ...env },
     })
     await untilListening(port, child)
     return { child, port, url: `http://127.0.0.1:${port}` }
@@ -97,12 +96,12 @@ export class House {
     return this.query<{ n: number }>('SELECT count(*) AS n FROM hold').n
   }
 
-  /** Of the database and its log. */
+  /** Size of the database or of its write-ahead log. */
   bytesOf(name: 'weir.db' | 'weir.db-wal'): number {
     return statSync(join(this.home.env.WEIR_DATA!, name), { throwIfNoEntry: false })?.size ?? 0
   }
 
-  async stop({ child }: Serving): Promise<void> {
+  async stop({ child }: RunningGateway): Promise<void> {
     await this.bench.stop(child)
   }
 
@@ -113,10 +112,10 @@ export class House {
 
 export const descriptorsOf = (pid: number): number => readdirSync(`/proc/${pid}/fd`).length
 
-/** A call whose last message tells the upstream what to do. */
-export function callOf(key: string, does: string, more: object = {}): Buffer {
-  const messages = [{ role: 'user', content: `do ${does}` }]
-  const isStreamed = does.startsWith('stream')
+/** A chat request. Its last message has the behavior of the upstream (`upstream.ts`). */
+export function chatRequest(key: string, behavior: string, more: object = {}): Buffer {
+  const messages = [{ role: 'user', content: `do ${behavior}` }]
+  const isStreamed = behavior.startsWith('stream')
   const json = { model: 'openai/gpt-4o-mini', messages, max_tokens: 400, ...(isStreamed && STREAMED), ...more }
   return requestOf('/v1/chat/completions', json, key)
 }

@@ -1,12 +1,13 @@
-// One keep-alive connection of a caller: a request out, its whole answer in, one at a time; and it can leave.
+// One keep-alive connection of a caller. It sends one request at a time and reads the whole answer; the caller can
+// disconnect at any time.
 
 import { HttpAnswer } from '../../../bench/load/http-answer.ts'
 
-export interface Answered {
-  /** 0 where the connection closed before the answer was whole. */
+export interface CallAnswer {
+  /** 0 if the connection was closed before the answer was complete. */
   readonly status: number
   readonly body: Buffer
-  /** From sending to the last byte. */
+  /** From the request to the last byte of the answer. */
   readonly ms: number
 }
 
@@ -14,37 +15,37 @@ interface Waiting {
   readonly sentMs: number
   /** Called with the first bytes of the body. */
   readonly onBody: (() => void) | undefined
-  resolve(answered: Answered): void
+  resolve(answer: CallAnswer): void
 }
 
 const nothing = Buffer.alloc(0)
-const LAST = Buffer.from('\r\nConnection: close\r\n')
+const CONNECTION_CLOSE = Buffer.from('\r\nConnection: close\r\n')
 
-export class Line {
+export class CallerConnection {
   readonly #answer = new HttpAnswer()
   #socket: Bun.Socket<undefined> | undefined
   #waiting: Waiting | undefined
   #unsent: Buffer | undefined
   #hasBody = false
-  /** The other end has said that it will close. */
-  #isLast = false
+  /** The gateway has announced that it closes the connection after this answer. */
+  #closesAfterAnswer = false
   isOpen = true
 
-  /** Undefined where nobody takes the connection. */
-  static async open(port: number): Promise<Line | undefined> {
-    const line = new Line()
+  /** Undefined if the connection is refused. */
+  static async open(port: number): Promise<CallerConnection | undefined> {
+    const connection = new CallerConnection()
     try {
-      line.#socket = await Bun.connect({
+      connection.#socket = await Bun.connect({
         hostname: '127.0.0.1',
         port,
         socket: {
-          data: (_, bytes) => line.#receive(bytes),
-          drain: () => line.#write(),
-          close: () => line.#end(),
-          error: () => line.#end(),
+          data: (_, bytes) => connection.#receive(bytes),
+          drain: () => connection.#write(),
+          close: () => connection.#end(),
+          error: () => connection.#end(),
         },
       })
-      return line
+      return connection
     } catch {
       return undefined
     }
@@ -54,12 +55,12 @@ export class Line {
     return this.#waiting !== undefined
   }
 
-  /** What has come of the answer so far, or of the last one. */
+  /** The part of the current answer that has arrived, or the last answer. */
   get body(): Buffer {
     return this.#answer.hasBody ? this.#answer.body() : nothing
   }
 
-  send(request: Buffer, onBody?: () => void): Promise<Answered> {
+  send(request: Buffer, onBody?: () => void): Promise<CallAnswer> {
     this.#answer.reset()
     this.#hasBody = false
     return new Promise(resolve => {
@@ -85,7 +86,7 @@ export class Line {
   #receive(bytes: Buffer): void {
     const waiting = this.#waiting
     if (waiting === undefined) return
-    if (bytes.includes(LAST)) this.#isLast = true
+    if (bytes.includes(CONNECTION_CLOSE)) this.#closesAfterAnswer = true
     const isWhole = this.#answer.add(bytes)
     if (!this.#hasBody && this.#answer.hasBody) {
       this.#hasBody = true
@@ -93,7 +94,7 @@ export class Line {
     }
     if (!isWhole) return
     this.#waiting = undefined
-    if (this.#isLast) this.isOpen = false
+    if (this.#closesAfterAnswer) this.isOpen = false
     const { status } = this.#answer
     waiting.resolve({ status, body: this.#answer.body(), ms: performance.now() - waiting.sentMs })
   }

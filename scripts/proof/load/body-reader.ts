@@ -1,5 +1,5 @@
-// A server that reads every request body to its end, keeps nothing of it and refuses it: what the bytes alone cost
-// whoever shares a machine with their receiver.
+// A server that reads every request body, stores nothing and answers 402. It shows what the bytes alone cost other
+// programs on the same machine.
 
 const server = Bun.serve({
   hostname: '127.0.0.1',
