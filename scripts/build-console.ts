@@ -1,8 +1,8 @@
 // Writes dist/console/: the pages of the web console, which the gateway serves below /console. Every file but index.html
-// has a hash of its content in its name, so that browsers can keep it for good, and lies packed beside itself (.gz, .br).
+// has a hash of its content in its name, so that browsers can cache it for ever, and has compressed copies (.gz, .br).
 // Does nothing if no source has changed.
 //
-// A page may import types from src/, and nothing else but the tables in SHARED.
+// A page may import only types from src/, and the tables in SHARED.
 
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join, relative } from 'node:path'
@@ -14,10 +14,10 @@ const root = join(import.meta.dir, '..')
 const source = join(root, 'console')
 const dist = join(root, 'dist')
 const target = join(dist, 'console')
-/** What pages import from src/ beside types. */
+/** The tables that pages import from src/. */
 const SHARED = ['src/base/errors.ts', 'src/base/text/export-lines.ts']
 const BASE = '/console/'
-/** The fonts that styles may name, without their folder, and the files of packages that they are. */
+/** The fonts that styles may name, and their files in packages. */
 const FONTS: Readonly<Record<string, string>> = {
   'inter-latin.woff2': '@fontsource-variable/inter/files/inter-latin-wght-normal.woff2',
 }
@@ -26,7 +26,7 @@ interface BuiltFile {
   readonly bytes: number
   readonly gzip: number
   readonly brotli: number
-  /** The module for whose sake the file exists, unless several files share it. */
+  /** The module whose page the file is, unless several files share it. */
   readonly source?: string
   /** The files that a browser loads with this one. */
   readonly imports?: readonly string[]
@@ -34,9 +34,9 @@ interface BuiltFile {
 
 /** dist/console/build.json. */
 export interface ConsoleBuild {
-  /** Changes with any file. Old tabs learn from it that the console was upgraded. */
+  /** Changes with any file. With it, open tabs notice that the console was upgraded. */
   readonly build: string
-  /** A hash of all sources, which says whether dist/console/ is up to date. */
+  /** A hash of all sources, with which a run decides whether dist/console/ is up to date. */
   readonly sources: string
   /** By the path below /console/. */
   readonly files: Readonly<Record<string, BuiltFile>>
@@ -86,7 +86,7 @@ interface Metafile {
 
 type Contents = Map<string, { readonly content: string | Uint8Array; readonly about?: Partial<BuiltFile> }>
 
-/** The modules, with one file for each page that is loaded when it is first opened. */
+/** Builds the modules, with one file for each page, which is loaded when the page is first opened. */
 async function bundlePages(): Promise<Contents> {
   const { outputs, metafile } = await Bun.build({
     entrypoints: [join(source, 'src/main.tsx')],
@@ -146,7 +146,7 @@ async function bundleStyles(): Promise<Contents> {
   return files.set(assetName('styles.css', css), { content: css })
 }
 
-/** A script that runs before the first paint, and is no module. */
+/** The script that runs before the first paint. It is not a module. */
 async function bundleScript(name: string): Promise<Contents> {
   const { outputs } = await Bun.build({
     entrypoints: [join(source, name)],
@@ -167,7 +167,7 @@ function addIcon(): Contents {
 function writeIndex(files: Contents): string {
   const find = (stem: string): string => {
     const named = [...files.keys()].filter(key => new RegExp(`^assets/${stem}-\\w+\\.\\w+$`).test(key))
-    // Modules that pages share are named after the entry, too; only the entry says which source it is.
+    // Modules that pages share are named after the entry, too; only the file of the entry itself names its source.
     const name = named.find(key => files.get(key)!.about?.source !== undefined) ?? named[0]
     if (name === undefined) throw new Error(`console/index.html names ${stem}, which was not built`)
     return name
@@ -183,7 +183,7 @@ function writeIndex(files: Contents): string {
 
 const packBrotli = promisify(brotliCompress)
 
-/** Writes a file and its packed forms, unless packing gains nothing. */
+/** Writes a file and its compressed copies, unless compression saves nothing. */
 async function writePacked(folder: string, name: string, content: string | Uint8Array): Promise<BuiltFile> {
   const bytes = Buffer.from(content)
   mkdirSync(dirname(join(folder, name)), { recursive: true })
@@ -218,7 +218,7 @@ async function build(folder: string, sources: string): Promise<void> {
   writeFileSync(join(folder, 'build.json'), `${JSON.stringify(written, undefined, 1)}\n`)
 }
 
-/** What went wrong, with the place in the source if it is known. */
+/** The error, with its place in the source if it is known. */
 function explain(fault: unknown): string {
   const faults = fault instanceof AggregateError ? fault.errors : [fault]
   return faults

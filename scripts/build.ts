@@ -2,8 +2,9 @@
 // compiles several hundred files. bin/weir runs it, unless a source is newer; then it runs the sources. Does nothing if
 // dist/ is up to date.
 //
-// Killed at any point, it leaves a program that works: files are replaced whole, and Bun compares the bytecode with its
-// file and parses the file if they do not belong together. The mark, whose time bin/weir reads, is replaced last.
+// If it is killed at any point, it leaves a program that works: files are replaced whole, and Bun compares the bytecode
+// with its file and parses the file if they do not belong together. The mark, whose time bin/weir reads, is replaced
+// last.
 
 import { spawnSync } from 'node:child_process'
 import {
@@ -28,7 +29,7 @@ const CONSOLE = 'console'
 /** The folder in which a build is written begins with this. */
 const NEW = '.new-'
 const HOUR_MS = 3_600_000
-/** What is in the bundle. The migrations and the provider files are read from their own folders, as without it. */
+/** The entries of the bundle. Migrations and provider files are read from their folders, as without a build. */
 const SOURCES = ['package.json', 'package-lock.json', 'scripts/build.ts', 'src', 'tools/fake-upstream']
 
 /** Its tables are large, and only the thread that counts tokens reads them. */

@@ -1,4 +1,4 @@
-// npm run check: types, lint and format, and the layers of imports, side by side. Ends non-zero if anything is wrong.
+// npm run check: types, lint and format, and the layers of imports, at the same time. Exits with 1 if anything is wrong.
 
 import { join } from 'node:path'
 

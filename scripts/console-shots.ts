@@ -2,7 +2,7 @@
 //
 //   bin/weir-bun scripts/console-shots.ts --paths /,/keys,/records [--as owner] [--out folder]
 //                                         [--widths 1280,390] [--themes light,dark] [--languages en,zh] [--axe]
-//     writes pictures of these pages, and says what the browser tests would find wrong with them
+//     writes pictures of these pages, and prints what the browser tests would report
 //   bin/weir-bun scripts/console-shots.ts --serve [--port 8090]
 //     keeps the gateway running; the console is built again when a source has changed and the page is loaded again
 
@@ -33,7 +33,7 @@ const { values } = parseArgs({
   },
 })
 
-/** Builds and reads again when a source has changed. A build that fails leaves the last one. */
+/** Builds the console again if a source has changed. If a build fails, the last one stays. */
 let loaded: StaticFiles | undefined
 async function loadFresh(): Promise<StaticFiles | undefined> {
   await buildConsole()

@@ -1,6 +1,6 @@
-// Brings what the other commands need: the locked packages of the gateway and of its console; for benchmarks nginx, and for
-// tests PostgreSQL, Redis and a browser, from Debian's packages, when they are missing and we are root. It is plain Node,
-// because nothing else is there yet, and it is quick when nothing is missing.
+// Installs what the other commands need: the locked packages of the gateway and of its console; as root, if they are
+// missing, also Debian's packages of nginx for benchmarks, and of PostgreSQL, Redis and a browser for tests. It is
+// plain Node, because nothing else is installed yet, and it is fast if nothing is missing.
 
 import { spawn, spawnSync } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -9,11 +9,14 @@ import { fileURLToPath } from 'node:url'
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..')
 const wanted = process.argv[2]
-/** What runs the gateway only needs none of the packages for tests. */
+/** Commands that only run the gateway need no packages for tests. */
 const isForTests = wanted !== undefined && wanted !== '--console'
 const isForConsole = ['--console', '--test', '--tools'].includes(wanted)
 
-/** The lock file of the last install is kept beside the packages: a pull that changes ours installs again. */
+/**
+ * A copy of the lock file of the last install is beside the packages: if a pull changes the lock file, they are
+ * installed again.
+ */
 const stampIn = folder => join(folder, 'node_modules', '.weir-lock')
 const stampOf = folder => (existsSync(stampIn(folder)) ? readFileSync(stampIn(folder), 'utf8') : '')
 
@@ -34,20 +37,20 @@ async function install(folder, args, stamp) {
   return false
 }
 
-/** The gateway itself needs a third of the packages; what tests need is installed when they first run. */
+/** The gateway needs a third of the packages; those for tests are installed before the first test run. */
 async function installGateway() {
   const all = readFileSync(join(root, 'package-lock.json'), 'utf8')
   const withoutTests = `without tests\n${all}`
   const installed = stampOf(root)
   if (installed === all || (!isForTests && installed === withoutTests)) return true
   console.error('weir: installing the locked packages …')
-  // `npm ci` removes all packages first, and a gateway that runs from this folder needs those that it has.
+  // `npm ci` removes all packages first, but a gateway may be running from this folder.
   const command = installed === withoutTests ? ['install', '--no-save'] : ['ci']
   const omitted = isForTests ? [] : ['--omit=dev']
   return await install(root, [...command, ...omitted], isForTests ? all : withoutTests)
 }
 
-/** The console is built from packages of its own. */
+/** The console has its own packages. */
 async function installConsole() {
   const folder = join(root, 'console')
   const lock = readFileSync(join(folder, 'package-lock.json'), 'utf8')
@@ -64,12 +67,12 @@ const PROGRAMS = '/usr/lib/postgresql'
 const hasPostgres = () =>
   existsSync(PROGRAMS) && readdirSync(PROGRAMS).some(version => existsSync(join(PROGRAMS, version, 'bin', 'postgres')))
 
-/** The first is the browser without its windows, a third quicker in tests; not every release of Debian has it. */
+/** The first one is the browser without windows, a third faster in tests; not every release of Debian has it. */
 const BROWSERS = ['chromium-headless-shell', 'chromium']
 const hasBrowser = () => BROWSERS.some(name => existsSync(`/usr/bin/${name}`))
 
-// Without these servers, the tests that need one are skipped and say so; a benchmark without nginx has no result. Without
-// the browser, the tests of the console fail. Of several packages one is enough.
+// Without these servers, tests that need one are skipped with a message; a benchmark without nginx has no result. Without
+// the browser, the tests of the console fail. If a row has several packages, one of them is enough.
 const debian = {
   '--bench': [{ packages: ['nginx'], isThere: () => existsSync('/usr/sbin/nginx'), isNeeded: true }],
   '--test': [
@@ -83,11 +86,11 @@ const missing = (debian ?? []).filter(({ isThere }) => !isThere())
 if (missing.length > 0 && process.getuid?.() === 0) {
   const names = missing.map(({ packages }) => packages[0])
   console.error(`weir: installing ${names.join(', ')} …`)
-  // The packages must not start servers of their own.
+  // The packages must not start servers.
   const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive', RUNLEVEL: '1' }
   const options = { env, stdio: ['ignore', 2, 2] }
   spawnSync('apt-get', ['update', '-qq'], options)
-  // One after the other: a package that cannot be installed must not hinder the others.
+  // One after the other, so that a package that cannot be installed does not stop the others.
   for (const { packages, isThere } of missing) {
     for (const name of packages) {
       if (!isThere()) spawnSync('apt-get', ['install', '-y', '-qq', '--no-install-recommends', name], options)

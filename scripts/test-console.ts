@@ -1,10 +1,10 @@
 // npm run test:console: the tests of the console.
 //
 //   npm run test:console
-//     those of `npm test`
+//     the console tests of `npm test`
 //   npm run test:console -- --all [--page text] [--role name]
 //     every page in every role, on a screen and on a phone, light and dark, in both languages: some 2,200 states, each with
-//     the checks of accessibility. It prints a line for each page, and ends non-zero if anything is wrong.
+//     the checks of accessibility. It prints a line for each page, and exits with 1 if anything is wrong.
 //     --page: only pages whose path contains the text. --role: one role, or `nobody` for pages before signing in.
 
 import { join } from 'node:path'
@@ -37,10 +37,10 @@ function fail(text: string): never {
 
 type OpenSite = Awaited<ReturnType<typeof openSite>>
 
-/** What is wrong with a page for a viewer, in all states. */
+/** The problems of a page for a viewer, in all states. */
 async function findingsOf(opened: OpenSite, as: Viewer, path: string): Promise<readonly string[]> {
   const look = async (language: Language): Promise<readonly string[]> => {
-    // A load of the document sends all requests of a page; a move to it shows what is left of the page before.
+    // Loading the document sends all requests of a page; navigation inside the console shows leftovers of the last page.
     const options: VisitOptions = { ...states, language, moves: language === 'zh' && as !== 'nobody' }
     if (as === 'nobody') return (await opened.visitor.look(openPages[path]!, { ...options, as })).problems
     const { wrong, requests } = await lookAs(opened, as, path, options)

@@ -1,8 +1,8 @@
-// npm test: the checks of `npm run check`, then every test, then one line that says how many passed. Ends non-zero if
-// anything failed.
+// npm test: the checks of `npm run check`, then every test, then one line with the number of passed tests. Exits with 1
+// if anything failed.
 //
-// Three processes at once, each with one folder of tests after the other, and the checks beside them. Three on two cores,
-// because many tests wait: with two a quarter of the time of the cores was unused.
+// Three processes at the same time, each with one folder of tests after the other, and the checks beside them. Three
+// processes on two cores, because many tests wait: with two, a quarter of the CPU time was unused.
 
 import { mkdtempSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
@@ -51,10 +51,10 @@ const onPostgres: Group = {
   env: { WEIR_TEST_DATABASE: 'postgres' },
 }
 
-/** Processes at once. */
+/** Processes at the same time. */
 const LANES = 3
 
-/** A test that takes longer hangs. It is no bound on speed: a busy machine may be very slow. */
+/** A test that takes longer hangs. This is no speed limit: a busy machine may be very slow. */
 const HUNG_MS = 120_000
 
 const FAILURE_CHARS_MAX = 4_000
@@ -101,7 +101,7 @@ async function runAll(): Promise<Ran[]> {
   return ran.flat()
 }
 
-/** Each failed test once, with what was printed for it: an error is printed before the line of its test. */
+/** Each failed test once, with its output: an error is printed before the line of its test. */
 function failuresOf(report: string): readonly string[] {
   const failures = new Map<string, string>()
   let printed: string[] = []
@@ -133,7 +133,7 @@ const failed = count('fail') + (checked ? 0 : 1)
 const isWhole = ran.every(({ report, exitCode }) => exitCode === 0 && countIn(report, 'pass') > 0)
 const ok = failed === 0 && isWhole
 
-// The reports are long: what failed is printed again where it is seen.
+// The reports are long, so the failed tests are printed again at the end.
 for (const text of ran.flatMap(({ report }) => failuresOf(report))) process.stdout.write(`${text}\n`)
 if (!checked) process.stdout.write('npm run check found problems: see above\n')
 const unfinished = ran.filter(({ report, exitCode }) => exitCode !== 0 && countIn(report, 'fail') === 0)

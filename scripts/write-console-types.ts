@@ -47,7 +47,7 @@ interface Document {
 const METHODS = ['get', 'post', 'put', 'patch', 'delete']
 const USED = /^\/api\/(web|auth|public)\//
 
-/** The schema `Record` would hide TypeScript's own type of that name. */
+/** The schema `Record` would hide the type `Record` of TypeScript. */
 const typeName = (name: string): string => (name === 'Record' ? 'CallRecord' : name.replace(/\W/g, ''))
 const nameIn = (ref: string): string => ref.split('/').at(-1)!
 const field = (name: string): string => (/^[A-Za-z_$][\w$]*$/.test(name) ? name : `'${name}'`)
@@ -93,7 +93,7 @@ function parametersOf({ parameters = [] }: Operation, place: string): string {
 const jsonOf = (content: Content | undefined): string =>
   content?.['application/json'] === undefined ? 'undefined' : typeOf(content['application/json'].schema)
 
-/** The answer of success. Several operations may share one by a reference. */
+/** The successful answer. Several operations may share one by a reference. */
 function answerOf({ responses }: Operation, { components }: Document): Answer {
   const status = Object.keys(responses).find(code => code.startsWith('2'))
   const answer = status === undefined ? {} : responses[status]!
@@ -102,7 +102,7 @@ function answerOf({ responses }: Operation, { components }: Document): Answer {
 
 const isOptional = (type: string): boolean => !/readonly (\w+|'[^']+'): /.test(type)
 
-/** The parts of a request: `params`, `query` and `body`. A part that has no field that is needed may be left out. */
+/** The parts of a request: `params`, `query` and `body`. A part without required fields may be left out. */
 function requestOf(operation: Operation): string {
   const body = jsonOf(operation.requestBody?.content)
   const parts = [
@@ -117,7 +117,7 @@ function requestOf(operation: Operation): string {
     : `{ ${parts.map(([name, type]) => `readonly ${name}${isLeftOut(name!, type!) ? '?' : ''}: ${type}`).join('; ')} }`
 }
 
-/** All schemas that the operations need, directly or through others. */
+/** All schemas that the operations use, directly or through others. */
 function namesIn(value: unknown, schemas: Document['components']['schemas'], found: Set<string>): Set<string> {
   if (typeof value !== 'object' || value === null) return found
   for (const [key, inner] of Object.entries(value)) {
@@ -131,7 +131,7 @@ function namesIn(value: unknown, schemas: Document['components']['schemas'], fou
   return found
 }
 
-export function consoleTypes(document: Document): string {
+function consoleTypes(document: Document): string {
   const operations = Object.entries(document.paths)
     .filter(([path]) => USED.test(path))
     .flatMap(([path, methods]) =>
@@ -164,7 +164,7 @@ export interface Operations {
 ${rows.join('\n')}
 }
 
-/** Who may use each operation; null: everybody who is signed in. */
+/** The roles that may use each operation; null for everybody who is signed in. */
 export const operationRoles = {
 ${roles.join('\n')}
 } as const

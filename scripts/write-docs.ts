@@ -1,5 +1,5 @@
-// npm run docs: writes what is generated from the code: pages of docs/, and types for the console. Tests compare them with
-// the files.
+// npm run docs: writes the files that are generated from the code: pages of docs/ and types for the console. Tests
+// compare the output with the files.
 
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'

@@ -1,4 +1,4 @@
-// docs/reference/failures.md, from the table of faults and from the results that the fault matrix expects of each.
+// docs/reference/failures.md, from the table of faults and from the expected results of the fault matrix.
 
 import { errorRows } from '../src/base/errors.ts'
 import { chargeRules, chargeText } from '../src/billing/who-pays.ts'

@@ -72,7 +72,7 @@ function section(from: Dialect, results: Results): string {
   return `## From ${from}\n\nSDKs: ${sdks.join(' · ')}.\n\n${head}\n${rows.join('\n')}\n`
 }
 
-/** The same for programs: the console shows it. */
+/** The same as JSON, for the console. */
 export function writeMatrixData(results: Results = readResults()): string {
   const data = {
     dialects,

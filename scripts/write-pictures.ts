@@ -1,5 +1,5 @@
-// npm run console:pictures: writes docs/images/, the pictures of the console in the README and in docs/guides/console.md, of
-// a gateway with sample data.
+// npm run console:pictures: writes docs/images/, the pictures of the console in the README and in
+// docs/guides/console.md, of a gateway with sample data.
 
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
@@ -85,7 +85,7 @@ interface Picture {
   readonly width?: number
   readonly height: number
   readonly theme?: 'dark'
-  /** What is clicked before. */
+  /** The element that is clicked first. */
   readonly button?: string
 }
 

@@ -34,7 +34,7 @@ function wrap(text: string, first = '', next = ''): string {
   return lines.join('\n')
 }
 
-/** What was tried, and with which version. */
+/** The programs that were tested, with their versions. */
 function triedText(id: string): string {
   const tried = trials.filter(({ program }) => program === id).map(nameOfTrial)
   return tried.length === 0

@@ -1,9 +1,9 @@
 // Writes the model lists of providers/*.json from the price data of @pydantic/genai-prices, from the prices written by
-// hand in scripts/providers/, and from what is known of each model's limits.
+// hand in scripts/providers/, and from the known limits of each model.
 //
-// The head of each file (address, variables, dialects, flags) is written by hand and kept as it stands, and so are the
-// models of a provider that scripts/providers/sources.ts has no row for, but for their prices. Run it after a change to
-// any of these, or to the package's version; a test compares what it would write with what is there.
+// The head of each file (address, variables, dialects, flags) is written by hand and not changed. Neither are the
+// models of a provider without a row in scripts/providers/sources.ts, except for their prices. Run it after a change of
+// any of these, or of the package's version; a test compares its output with the files.
 
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -25,7 +25,7 @@ interface Candidate {
   readonly id: string
   readonly model: ModelInfo
   readonly tariff: Tariff | 'unknown'
-  /** Why it is not what the data says. */
+  /** The reason why it differs from the data. */
   readonly reason?: string
 }
 
@@ -36,13 +36,13 @@ interface Parts {
   readonly priceData: PriceData
 }
 
-// Those of one family answer on the same path as a chat.
+// Models of one family answer on the path of chats.
 const NOT_CHAT =
   /embed|whisper|-tts|transcribe|realtime|(?<!gpt-)audio|image|moderation|-ocr|voxtral|voice|-live|lyria|^bge-/i
 
 const folder = join(import.meta.dir, '..', 'providers')
 
-/** Every provider file as it should be, by file name. */
+/** The generated text of every provider file, by file name. */
 export async function writtenProviders(): Promise<ReadonlyMap<string, string>> {
   const priceData = new Map((await waitForUpdate())?.map(provider => [provider.id, provider]))
   const files = new Map<string, string>()
@@ -62,7 +62,7 @@ export async function writtenProviders(): Promise<ReadonlyMap<string, string>> {
 const complete = (model: FileModel, id: string): FileModel =>
   withTimes(withLimits(withTraits(withPrice(model, id), id), id), id)
 
-/** A price by hand stands before the data's. In a file without a source of its own, only such a price is kept. */
+/** A price by hand takes precedence over the data. In a file without a source, only such a price is kept. */
 function withPrice({ price: found, ...model }: FileModel, provider: string): FileModel {
   const byHand = handPrices[provider]
   const price = byHand?.[model.id] ?? (byHand && !sources[provider] ? undefined : found)
@@ -98,14 +98,14 @@ function modelsFrom(source: Source, priceData: PriceData): readonly FileModel[] 
   return [...models.values()].sort((one, other) => (one.id < other.id ? -1 : 1))
 }
 
-/** The ids under which a provider's models can be called: those that the price data spells out, and `also`. */
+/** The ids of a provider's models: those that the price data names in full, and `also`. */
 function modelsById(provider: Provider, source: Source): ReadonlyMap<string, ModelInfo> {
   const ids = [...provider.models.flatMap(model => [model.id, ...literalIds(model.match)]), ...(source.also ?? [])]
   const models = new Map<string, ModelInfo>()
   const seen = new Set<string>()
   for (const id of ids) {
     if (source.only?.test(id) === false || source.skip?.test(id) || NOT_CHAT.test(id)) continue
-    // The data spells some ids in two cases; the first is the vendor's.
+    // The data has some ids in upper and lower case; the first is the vendor's.
     if (seen.has(id.toLowerCase())) continue
     seen.add(id.toLowerCase())
     const model = modelNamed(provider, id)
@@ -119,7 +119,7 @@ function literalIds(rule: MatchLogic): readonly string[] {
   return 'equals' in rule ? [rule.equals] : []
 }
 
-/** An id belongs to the first model whose rule admits it; an entry's own id is sometimes only a label. */
+/** An id belongs to the first model whose rule matches it; the id of an entry is sometimes only a label. */
 function modelNamed(provider: Provider, id: string): ModelInfo | undefined {
   return provider.models.find(model => admits(model.match, id.toLowerCase()))
 }
@@ -134,12 +134,12 @@ function admits(rule: MatchLogic, id: string): boolean {
   return new RegExp(rule.regex).test(id)
 }
 
-/** The price data fills its gaps with an aggregator's prices, which say nothing of the vendor's own. */
+/** The price data fills gaps with prices of an aggregator, which may differ from the vendor's. */
 function isOwnPrice(model: ModelInfo, provider: Provider): boolean {
   return provider.id === 'openrouter' || !/open ?router/i.test(model.price_comments ?? '')
 }
 
-/** An aggregator passes its maker's price on with all its tiers, but the data seldom lists them for the aggregator. */
+/** An aggregator charges the maker's price with all its tiers, but the data seldom has the tiers for the aggregator. */
 function atMakersPrice(tariff: Candidate['tariff'], id: string, parts: Parts): Candidate['tariff'] {
   const [vendor = '', name = ''] = id.split('/')
   const maker = parts.priceData.get(parts.source.makers?.[vendor] ?? '')
@@ -156,14 +156,14 @@ function asHourly(tariff: Candidate['tariff']): Pick<Candidate, 'tariff' | 'reas
   return { tariff: hourly, ...(!isSaid && { reason }) }
 }
 
-/** What it points to may change, and the data is late. */
+/** The model of an alias may change before the data does. */
 function asAlias(alias: Candidate, target: Candidate | undefined): Candidate {
   if (!target) throw new Error(`"${alias.id}" points to a model that is not there`)
   if (alias.tariff === 'unknown' || target.tariff === 'unknown') return { ...alias, tariff: 'unknown' }
   return { ...alias, tariff: dearer(alias.tariff, target.tariff), reason: `an alias of ${target.id}, and not cheaper` }
 }
 
-/** An aggregator's list is cut: only known makers, in their order, up to a number. */
+/** The list of an aggregator is shortened: only known makers, in their order, up to a maximum. */
 function mostRelevant(candidates: readonly Candidate[], { makers, modelsMax }: Source): readonly Candidate[] {
   if (!makers) return candidates
   const vendors = Object.keys(makers)
@@ -196,7 +196,7 @@ function fileText(head: Record<string, unknown>, models: readonly FileModel[]): 
   return `{\n${fields.join('')}  "models": [${lines.join(',')}${lines.length > 0 ? '\n  ' : ''}]\n}\n`
 }
 
-/** JSON on one line, with a space after each colon and comma. A line break never stands inside a JSON string. */
+/** JSON on one line, with a space after each colon and comma. A JSON string never contains a line break. */
 function inline(value: unknown): string {
   return JSON.stringify(value, null, 1)
     .replace(/(?<=[[{])\n\s*|\n\s*(?=[\]}])/g, '')

@@ -49,7 +49,7 @@ function defaultText({ name, value }: Setting): string {
   return value !== '' && isDefault ? `\`${value}\`` : ''
 }
 
-/** What the configuration says of a value that no setting allows. */
+/** The error of the configuration for a value that no setting allows. */
 function allowedValues(name: string): string {
   try {
     readConfig({ [name]: '\u0000' })

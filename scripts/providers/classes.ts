@@ -1,8 +1,9 @@
-// What a class of service costs where a vendor publishes it. The price data has none.
+// Prices of service classes, for vendors that publish them. The price data has none.
 //
-// Priority: openai.com/api-priority-processing, read 2026-11-15. Long prompts are not offered in it; the class stands
-// after the tiers of length, so that they cost the dearer of the two. Flex: half of the price, as its documentation
-// says of these models ("priced at Batch API rates"). Newer families have both, at prices we have no source for.
+// Priority: openai.com/api-priority-processing, read 2026-11-15. It does not take long prompts. The class comes after
+// the tiers of length, so that a long prompt costs the higher of the two prices. Flex: half of the price, as its
+// documentation says for these models ("priced at Batch API rates"). Newer families have both classes, at prices
+// without a source.
 
 import { assert } from '../../src/base/assert.ts'
 import { formatUsd, parseUsd } from '../../src/base/money/money.ts'
@@ -23,7 +24,7 @@ const priority: readonly (readonly [family: string, rates: Priority])[] = [
 
 const flex = ['gpt-5', 'gpt-5-mini', 'gpt-5-nano', 'gpt-5.1', 'gpt-5.2', 'gpt-5.4', 'o3', 'o4-mini']
 
-/** The price of a model of that vendor's own, with the classes that are known. */
+/** The price of a model of the vendor itself, with the known classes. */
 export function withClasses(price: FilePrice, provider: string, id: string): FilePrice {
   if (provider !== 'openai') return price
   const family = id.replace(/-\d{4}-\d\d-\d\d$/, '')

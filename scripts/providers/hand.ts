@@ -1,23 +1,26 @@
-// Prices written by hand, for the providers that the price data lacks, has wrong, or has only in converted money.
-// Each says where it was found and when it was read; what no source tells is left out, and is not served.
+// Prices written by hand, for providers that the price data lacks, has wrong, or has only in a converted currency. Each
+// names its source and the day it was read. A model without a source is left out and not served.
 //
-// Where a vendor's price depends on what our format cannot say (the length of the answer, whether the model thinks),
-// or where sources disagree, the dearer stands here. "k" in a price list is read as 1,000 tokens for the same reason.
+// If a vendor's price depends on something that the format cannot express (the length of the answer, whether the model
+// thinks), or if sources disagree, the higher price is used. For the same reason, "k" in a price list means 1,000 tokens.
 
 import type { FileCase, FilePrice } from './prices.ts'
 
-// The rate that prices in yuan are converted at. The market's was 6.76 in June 2026, the last day we could verify, and
-// the yuan had been rising; the difference keeps us from charging less than a bill in yuan comes to.
+// The exchange rate for prices in yuan. The market rate was 6.76 in June 2026, the last verified day, and the yuan was
+// rising. The difference prevents charges that are lower than the bill in yuan.
 export const CNY = { code: 'CNY', unitsPerUsd: '6.60' }
 
-/** From more than `above` input tokens on. */
+/** Applies above this number of input tokens. */
 type Tier = readonly [above: number, input: number, output: number, cacheRead?: number]
 
 function yuan(source: string, ...tiers: readonly [Tier, ...Tier[]]): FilePrice {
   return { ...tiered(tiers.map(tier => [tier[0], rates(tier)] as const)), currency: CNY, source }
 }
 
-/** Alibaba bills what was cached by itself at a fifth of the input, and what a caller had cached at five quarters. */
+/**
+ * Alibaba bills tokens of its automatic cache at a fifth of the input, and tokens that a caller caches at five
+ * quarters.
+ */
 function qwen(source: string, ...tiers: readonly [Tier, ...Tier[]]): FilePrice {
   const withCache = tiers.map(([above, input, output]) => {
     const cached = { cacheRead: text(input / 5), cacheWrite: text(input * 1.25) }
@@ -42,7 +45,7 @@ function tiered(tiers: readonly (readonly [above: number, rates: BaseRates])[]):
   return { ...base, ...(cases.length > 0 && { cases }) }
 }
 
-/** As a decimal text; six places are more than any list has, and take binary fractions away. */
+/** As a decimal text. Six places are more than any list has, and remove binary fractions. */
 const text = (price: number): string => String(Number(price.toFixed(6)))
 
 const ARK = 'volcengine.com/docs/82379/1544106 (Ark model prices), by public copies of it; read 2026-11-15'
@@ -93,12 +96,12 @@ export const handPrices: Readonly<Record<string, Readonly<Record<string, FilePri
     'qwen-flash': qwen(BAILIAN, [0, 0.15, 1.5], [128_000, 0.6, 6], [256_000, 1.2, 12]),
     'qwen-long': qwen(BAILIAN, [0, 0.5, 2]),
     'qwen-max': qwen(BAILIAN, [0, 2.4, 9.6]),
-    // What it writes in thinking mode, which a price cannot tell from the rest.
+    // The price of output in thinking mode, because a price cannot distinguish it from other output.
     'qwen-plus': qwen(QWEN_PLUS, [0, 0.8, 8], [128_000, 2.4, 24], [256_000, 4.8, 64]),
     'qwen-turbo': qwen(BAILIAN, [0, 0.3, 3]),
     'qwen-vl-plus': qwen(BAILIAN, [0, 0.8, 2]),
     'qwen3-coder-plus': qwen(BAILIAN, [0, 4, 16], [32_000, 6, 24], [128_000, 10, 40], [256_000, 20, 200]),
-    // One copy of the list has its price of before April 2026, which was higher.
+    // One copy of the list has the price from before April 2026, which was higher.
     'qwen3-max': qwen(BAILIAN, [0, 3.2, 12.8], [32_000, 6.4, 25.6], [128_000, 9.6, 38.4]),
     'qwen3-vl-plus': qwen(BAILIAN, [0, 1, 10], [32_000, 1.5, 15], [128_000, 3, 30]),
     'qwen3.5-flash': qwen(BAILIAN, [0, 0.2, 2], [128_000, 0.8, 8], [256_000, 1.2, 12]),

@@ -1,10 +1,11 @@
-// Limits of answers as the vendors are known to have them, by family. They stand before the catalogue's, which has some
-// wrong and knows few dated names. Only where we are sure: a limit that is too low would hold too little for a call.
+// Known output limits of vendors, by family. They take precedence over those of the catalogue, which has some wrong
+// limits and few dated names. Only certain limits are listed: with a limit that is too low, the hold of a call would be
+// too small.
 
 import { catalogueLimits } from './output-limits.ts'
 import type { FileModel } from './sources.ts'
 
-/** 'context': the vendor has no limit but that prompt and answer fit together. */
+/** 'context': the only limit is that prompt and answer together fit into the context. */
 type Known = readonly [family: RegExp, output: number | 'context']
 
 const openai: readonly Known[] = [
@@ -51,7 +52,7 @@ const known: Readonly<Record<string, readonly Known[]>> = {
     [/\/qwen3-32b$/, 40_960],
   ],
   mistral: [
-    // Its context is not in the data; the family's largest stands for it.
+    // Its context is not in the data; the largest of the family is used.
     [/^magistral-small-latest$/, 262_144],
     [/./, 'context'],
   ],
@@ -77,7 +78,7 @@ const knownContexts: readonly (readonly [provider: string, family: RegExp, token
   ['groq', /\/llama-4-scout-/, 131_072],
 ]
 
-/** The model with the limits that its source did not tell. An answer is never longer than the context. */
+/** Adds the limits that the source of the model does not have. An answer is never longer than the context. */
 export function withLimits(model: FileModel, provider: string): FileModel {
   const [catalogued, context] = catalogueLimits[provider]?.[model.id.replace(/:.*$/, '')] ?? []
   const byFamily = knownContexts.find(([of, family]) => of === provider && family.test(model.id))?.[2]
@@ -96,7 +97,7 @@ export function withLimits(model: FileModel, provider: string): FileModel {
   }
 }
 
-/** The same families as an aggregator spells them. */
+/** The same families, as aggregators write their names. */
 function under(vendor: string, families: readonly Known[]): readonly Known[] {
   return families.map(([family, output]) => [new RegExp(`^${vendor}/${family.source.slice(1)}`), output] as const)
 }

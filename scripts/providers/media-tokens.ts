@@ -1,16 +1,16 @@
-// How many tokens providers count for media in a request, at most: rules over the ids of models, of which the first that
-// fits holds. The provider files of other providers have one rule at their head: 16,384 tokens for an image, the most
-// that a documented model of theirs (Qwen) takes; Azure's, whose models have any name, has the most of all OpenAI models.
+// The maximum of tokens that providers count for media in a request: rules over the ids of models; the first rule that
+// matches applies. Files of other providers have one rule at their head: 16,384 tokens for an image, the most of any
+// documented model there (Qwen). The file of Azure, where models have any name, has the highest count of all OpenAI
+// models.
 //
 // OpenAI: "Images and vision", Calculating costs: tiles and patches, with the multiplier of each model; a second of audio
-// is ten tokens. Which of the two holds for models after GPT-5 is not documented for all of them, so they have the sum of
-// both: the most tiles (85 + 8 × 170) and patches up to the 10,000 of the detail `original`.
-// Anthropic: "Vision": patches of 28 pixels, at most 1,568 of them, since Opus 4.7 4,784; before it was one token for 750
-// pixels, of which the multiplier 1.05 takes care (784 / 750).
-// Google: "Media resolution" and "Tokens": an image is cut into tiles of 258 tokens: sixteen of 768 pixels for the largest,
-// by another formula thirty for a strip of 10 to 1, so that 32 count; since Gemini 3 at most 2,240. A page has 258, since
-// Gemini 3 at most 1,120, and its text is not billed; a second of audio 32; a frame 258, since Gemini 3 at most 280, with
-// some tokens for its time.
+// is ten tokens. For some models after GPT-5 it is not documented which of the two applies, so they have the sum of
+// both: the most tiles (85 + 8 × 170) and patches up to the 10,000 of the detail `original`. Anthropic: "Vision":
+// patches of 28 pixels, at most 1,568 of them, since Opus 4.7 4,784; older models count one token for 750 pixels, which
+// the multiplier 1.05 covers (784 / 750). Google: "Media resolution" and "Tokens": an image is cut into tiles of 258
+// tokens: sixteen of 768 pixels for the largest, by another formula thirty for a strip of 10 to 1, so 32 tiles are
+// counted; since Gemini 3 at most 2,240. A page has 258, since Gemini 3 at most 1,120, and its text is not billed; a
+// second of audio 32; a frame 258, since Gemini 3 at most 280, with some tokens for its time.
 //
 // OpenAI and Anthropic also bill the text of a PDF, which can be as long as the context whatever the file looks like. So
 // they have no rule for pages.
@@ -66,7 +66,7 @@ const gemini: readonly MediaRule[] = [
   ],
 ]
 
-/** Only images: an aggregator may read other media by itself. */
+/** Only images, because an aggregator may read other media itself. */
 const images = (rules: readonly MediaRule[], vendor: string): readonly MediaRule[] =>
   rules.flatMap(([family, { image }]) => {
     const source = family.source.replace(/^\^/, '')

@@ -1,16 +1,16 @@
-// What each provider lets a model write and read at most, for the models that have a price.
+// The output and context limits of models with a price, by provider.
 //
 // Taken on 2026-11-15 from the model catalogue of @earendil-works/pi-ai 1.5.0 (MIT), by exact id, with three rules:
-//   - 4,096 tokens are left out except at OpenAI: the catalogue writes it where it does not know;
-//   - a router may choose any host, so it has the most that any host of the catalogue allows for the model;
-//     Hugging Face only where the catalogue has two of them or more, for it tells nothing of a single host;
-//   - a provider whose model the catalogue lacks has what three or more others agree on.
-// The package brings dozens of others with it, so the table is kept and not the package.
+//   - 4,096 tokens are left out except for OpenAI, because the catalogue uses this number for unknown limits;
+//   - a router may choose any host, so it has the highest limit of all hosts of the catalogue; Hugging Face only if the
+//     catalogue has at least two hosts, because a single host says nothing about the others;
+//   - if the catalogue lacks a model of a provider, the limit is the one on which three or more others agree.
+// The package has dozens of dependencies, so the repository has this table instead of the package.
 
-/** The most tokens of an answer, and of prompt and answer together. */
+/** The limits of an answer, and of prompt and answer together, in tokens. */
 export type Limits = readonly [output: number | undefined, context?: number]
 
-/** By provider file, then by model; without the ":host" that one router's ids end in. */
+/** By provider file, then by model, without the ":host" at the end of one router's ids. */
 export const catalogueLimits: Readonly<Record<string, Readonly<Record<string, Limits>>>> = {
   baseten: {
     'deepseek-ai/DeepSeek-V4-Flash-0731': [384_000, 1_048_576],

@@ -1,7 +1,8 @@
-// What a model of the price data costs, with all its tiers, hours and coming changes, said as a provider file says it.
+// The price of a model in the price data, with all tiers, hours and future changes, in the format of provider files.
 //
-// A price is read as a function of a call's moment and length (a tariff), and written by walking the cells between
-// the points where it changes. So two of them can be joined whatever their tiers are: the dearer at every point.
+// A price is read as a function of the time and the length of a call (a tariff). It is written by visiting the cells
+// between the points where it changes. So two tariffs with different tiers can be joined: the higher price at every
+// point.
 
 import type { ConditionalPrice, ModelInfo, ModelPrice } from '@pydantic/genai-prices'
 import { formatUsd, nanos } from '../../src/base/money/money.ts'
@@ -24,13 +25,13 @@ export interface FilePrice extends FileRates {
   readonly output: string
   readonly currency?: { readonly code: string; readonly unitsPerUsd: string }
   readonly cases?: readonly FileCase[]
-  /** Where a price that is written by hand was found, and when. */
+  /** The source of a price that is written by hand, and the day it was read. */
   readonly source?: string
-  /** Tools that cost nothing beyond the rest. */
+  /** Tools without a fee of their own. */
   readonly included?: readonly string[]
 }
 
-/** USD for a million tokens, or for one request or search. */
+/** US dollars per million tokens, or per request or search. */
 type Rates = Partial<Record<RateName, number>>
 
 interface Point {
@@ -40,17 +41,17 @@ interface Point {
 }
 
 export interface Tariff {
-  /** Where it changes: above a number of input tokens, at a minute of the day, on a day to come. */
+  /** The points where the price changes: numbers of input tokens, minutes of the day, future days. */
   readonly tokens: readonly number[]
   readonly minutes: readonly number[]
   readonly days: readonly string[]
   at(point: Point): Rates
 }
 
-// The day of the price data. A fixed day and never the clock, so that a run tomorrow writes the same files.
+// The day of the price data. It is fixed, so that a later run writes the same files.
 export const PRICES_AS_OF = '2026-11-15'
 
-/** Undefined: not a model that reads and writes text. 'unknown': it costs what we cannot meter, or nothing is said. */
+/** Undefined for a model that does not read and write text. 'unknown' if its cost cannot be metered or is not stated. */
 export function tariffOf(model: ModelInfo): Tariff | 'unknown' | undefined {
   const inForce = pricesInForce(model)
   const prices = inForce.map(({ prices }) => prices)
@@ -70,7 +71,7 @@ export function tariffOf(model: ModelInfo): Tariff | 'unknown' | undefined {
   }
 }
 
-/** A start date that has come replaces what stands before it. */
+/** An entry whose start date has passed replaces the entries before it. */
 function pricesInForce(model: ModelInfo): readonly ConditionalPrice[] {
   if (!Array.isArray(model.prices)) return [{ prices: model.prices }]
   const replacing = model.prices.findLastIndex(
@@ -92,12 +93,12 @@ function isWithin(minute: number, [from, to]: readonly [number, number]): boolea
 
 const hasUnmetered = (price: ModelPrice): boolean => Object.keys(price).some(key => dataRates[key] === undefined)
 
-/** The price data has 0 for what is free to try, or not known; neither is a price. */
+/** In the price data, 0 means a free trial or an unknown price. Neither is a price. */
 const isFree = (price: ModelPrice): boolean => [price.input_mtok, price.output_mtok].some(of => rateAt(of, 0) === 0)
 
 const tiersOf = (price: ModelPrice[string]) => (typeof price === 'object' ? price.tiers : [])
 
-/** A tier holds for the whole call, and begins above its start. */
+/** A tier applies to the whole call, if the call has more tokens than its start. */
 function rateAt(price: ModelPrice[string], tokens: number): number {
   if (price === undefined || typeof price === 'number') return price ?? 0
   const reached = price.tiers.filter(({ start }) => tokens > start).sort((one, other) => one.start - other.start)
@@ -115,8 +116,8 @@ function ratesAt(price: ModelPrice, tokens: number): Rates {
 }
 
 /**
- * At every point the dearer of a model's own price and of another that it passes on, so that no call is undercharged.
- * Where the input costs the same it is passed on in full, also what the own price does not name.
+ * At every point the higher of a model's own price and the price of its maker, so that no call is undercharged. Where the
+ * input costs the same, the maker's price is used in full, also for units that the model's own price does not name.
  */
 export function dearer(own: Tariff, other: Tariff): Tariff {
   return {
@@ -136,7 +137,7 @@ export function dearer(own: Tariff, other: Tariff): Tariff {
   }
 }
 
-/** Some lists have only what storing adds to the input's rate. A token that is written to the cache is read as well. */
+/** Some lists have only the surcharge for writing to the cache. A token that is written is also read as input. */
 export function withFullWrites(tariff: Tariff): Tariff {
   return {
     ...tariff,
@@ -147,7 +148,7 @@ export function withFullWrites(tariff: Tariff): Tariff {
   }
 }
 
-/** Where a price is only known for what is cached for minutes. */
+/** For models whose only known cache price is that of a cache of some minutes. */
 export function withHourWrites(tariff: Tariff): Tariff {
   return {
     ...tariff,
@@ -159,7 +160,7 @@ export function withHourWrites(tariff: Tariff): Tariff {
   }
 }
 
-/** A rate, or that of the neighbour whose rate it then has. */
+/** A rate; if it is not named, the rate of the unit that it falls back to. */
 function filled(rates: Rates, name: RateName): number | undefined {
   const others: readonly RateName[] = name in fallbackBuckets ? fallbackBuckets[name as Bucket] : []
   return rates[[name, ...others].find(one => rates[one] !== undefined) ?? name]
@@ -168,7 +169,7 @@ function filled(rates: Rates, name: RateName): number | undefined {
 type Condition = Pick<FileCase, 'from' | 'hours' | 'inputAbove'>
 type Cell = readonly [condition: Condition, point: Point]
 
-/** Every rate that is named anywhere is stated wherever it changes; a later case wins, so the broad ones come first. */
+/** Each case states every rate that differs. A later case wins, so the general cases come first. */
 export function filePrice(tariff: Tariff): FilePrice {
   const [[, first], ...cells] = cellsOf(tariff) as [Cell, ...Cell[]]
   const base = tariff.at(first)
@@ -179,7 +180,7 @@ export function filePrice(tariff: Tariff): FilePrice {
     const before = Object.assign({}, base, ...earlier) as Rates
     const wanted = tariff.at(point)
     const rates: Rates = {}
-    // In order, so that a neighbour comes first: what it states here changes what the unnamed have.
+    // In this order, because a rate that is stated here changes the rates that fall back to it.
     for (const name of stated) {
       const rate = filled(wanted, name)
       if (rate !== undefined && rate !== filled({ ...before, ...rates }, name)) rates[name] = rate
@@ -195,7 +196,7 @@ export function filePrice(tariff: Tariff): FilePrice {
 function cellsOf(tariff: Tariff): readonly Cell[] {
   const tokens = [undefined, ...ascending(tariff.tokens)]
   const minutes = ascending(tariff.minutes)
-  // The stretch over midnight is what the others differ from, so it has no hours of its own.
+  // The period over midnight is the default, so it has no hours.
   const stretches = minutes.map((from, index) => [from, minutes[index + 1] ?? minutes[0]!] as const).slice(0, -1)
   const days = [undefined, ...[...new Set(tariff.days)].sort()]
   return days.flatMap(from =>

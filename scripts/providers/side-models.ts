@@ -1,4 +1,4 @@
-// Models that do not chat: what they answer instead, and their prices where the price data has them.
+// Models that do not chat: their dialects, and their prices if the price data has them.
 
 import type { ModelInfo, ModelPrice, Provider } from '@pydantic/genai-prices'
 import { formatUsd, nanos } from '../../src/base/money/money.ts'
@@ -8,18 +8,18 @@ import type { FilePrice } from './prices.ts'
 import type { FileModel } from './sources.ts'
 
 interface Side {
-  /** Of the price data; absent where it has none of these. */
+  /** The provider in the price data; absent if the data has none of these models. */
   readonly from?: string
   readonly models: readonly (readonly [dialects: readonly string[], ids: readonly string[]])[]
-  /** Prices that the price data does not have. */
+  /** Prices that are missing in the price data. */
   readonly prices?: Readonly<Record<string, FilePrice>>
-  /** Nothing is asked for these, as their provider says. */
+  /** Models that are free according to their provider. */
   readonly free?: readonly string[]
 }
 
 const pictures = ['openai-images', 'openai-image-edits']
 
-/** What some cost depends on sound, size or what they are shown, which no price of ours can tell. */
+/** Models whose cost depends on sound, size or images in a way that a price cannot express. */
 const films = [
   ...['doubao-seedance-1-0-lite-i2v-250428', 'doubao-seedance-1-0-lite-t2v-250428', 'doubao-seedance-1-0-pro-250528'],
   ...['doubao-seedance-1-0-pro-fast-251015', 'doubao-seedance-1-5-pro-251215', 'doubao-seedance-2-0-260128'],
@@ -42,7 +42,7 @@ const sides: Readonly<Record<string, Side>> = {
   google: { from: 'google', models: [[['gemini-batch-embed', 'gemini-embed'], ['gemini-embedding-001']]] },
   groq: { from: 'groq', models: [[['openai-transcription'], ['whisper-large-v3', 'whisper-large-v3-turbo']]] },
   mistral: { from: 'mistral', models: [[['openai-embeddings'], ['mistral-embed']]] },
-  // Most are without a price, so that an operator who knows one can set it.
+  // Most have no price. An operator who knows one can set it.
   ark: {
     prices: {
       'doubao-embedding-large-text-250515': {
@@ -73,7 +73,7 @@ export interface SideModel extends FileModel {
   readonly free?: boolean
 }
 
-/** What a provider's file lists besides the models that chat. */
+/** The models of a provider file that do not chat. */
 export function sideModels(id: string, priceData: ReadonlyMap<string, Provider>): readonly SideModel[] {
   const side = sides[id]
   if (side === undefined) return []
@@ -94,12 +94,12 @@ export function sideModels(id: string, priceData: ReadonlyMap<string, Provider>)
   )
 }
 
-/** What is only read is written for nothing. An hour of sound is said in seconds. */
+/** Output of models that only read is free. Prices per hour of sound become prices per second. */
 function priceOf({ prices }: ModelInfo): FilePrice | undefined {
   if (Array.isArray(prices)) return undefined
   const rates: Record<string, string> = {}
   for (const [name, value] of Object.entries(prices as ModelPrice)) {
-    if (name === 'audio_hours') continue // the same as that of what is heard, and never both
+    if (name === 'audio_hours') continue // the same as the rate of audio input; a price never has both
     const rate = dataRates[name]
     if (rate === undefined || typeof value !== 'number') return undefined
     rates[rate[0]] = formatUsd(nanos(listedRate(value / rate[1])))

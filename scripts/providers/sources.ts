@@ -1,5 +1,5 @@
-// Where the model list of a provider file comes from, one row for each provider that the price data knows.
-// A provider without a row keeps the models written in its file.
+// The sources of the model lists in provider files: one row for each provider in the price data. A provider without a row
+// keeps the models written in its file.
 
 import type { ModelTraits } from '../../src/base/money/model-traits.ts'
 import type { FilePrice } from './prices.ts'
@@ -23,29 +23,29 @@ export interface FileTimes {
 }
 
 export interface Source {
-  /** Providers of the price data. */
+  /** The providers in the price data. */
   readonly from: readonly string[]
-  /** Of their ids, only these, and not those. */
+  /** Which of their ids are used. */
   readonly only?: RegExp
   readonly skip?: RegExp
-  /** Ids that the price data knows by a pattern and not by name. */
+  /** Ids that the price data has only as a pattern. */
   readonly also?: readonly string[]
-  /** The id on the wire, where it is not the data's own. */
+  /** The id on the wire, if it differs from the id in the data. */
   readonly wireId?: (id: string, from: string) => string
-  /** An alias costs at least what it points to today. */
+  /** An alias costs at least as much as its present model. */
   readonly atLeast?: Readonly<Record<string, string>>
-  /** For an aggregator: whose models are kept, and which provider of the price data is their maker. */
+  /** For an aggregator: the makers whose models are used, and their providers in the price data. */
   readonly makers?: Readonly<Record<string, string | undefined>>
   readonly modelsMax?: number
-  /** A token that is cached for an hour costs twice the input, as at its maker, where the data does not say. */
+  /** If the data has no price for an hour of caching, it is twice the input, as at the maker. */
   readonly hourWrites?: true
-  /** Listed by hand, in place of what the price data lists. */
+  /** A list by hand, instead of that of the price data. */
   readonly hand?: readonly FileModel[]
 }
 
 const anyOf = (...parts: readonly RegExp[]): RegExp => new RegExp(parts.map(part => part.source).join('|'))
 
-/** As its regions and the world share them. Only those names have a price that the data has one for. */
+/** The ids in each region and worldwide. Only names with a price in the data get one. */
 const bedrock = ['global', 'us', 'eu'].flatMap(region =>
   [
     ...['haiku-4-5-20251001-v1:0', 'sonnet-4-20250514-v1:0', 'sonnet-4-5-20250929-v1:0', 'sonnet-4-6', 'sonnet-5'],
@@ -57,7 +57,7 @@ const bedrock = ['global', 'us', 'eu'].flatMap(region =>
 export const sources: Readonly<Record<string, Source>> = {
   anthropic: {
     from: ['anthropic'],
-    // Everything before has been taken away. The data knows a model by how its name begins.
+    // Older models no longer exist. The data matches a model by the beginning of its name.
     only: /^claude-(fable|haiku|opus|sonnet)-[45]/,
     skip: /\.|^claude-(opus|sonnet)-4$/,
     also: [
@@ -70,7 +70,7 @@ export const sources: Readonly<Record<string, Source>> = {
   bedrock: {
     from: ['aws'],
     only: new RegExp(`^(${bedrock.join('|')})$`),
-    // Opus 4.1 is not offered to the whole world, so its price is not that of the region.
+    // Opus 4.1 has no worldwide endpoint, so its price is not the regional one.
     skip: /^(global|eu)\..*opus-4-1-/,
     also: bedrock,
     hourWrites: true,
@@ -78,9 +78,9 @@ export const sources: Readonly<Record<string, Source>> = {
   cerebras: { from: ['cerebras'] },
   deepseek: {
     from: ['deepseek'],
-    // The vendor took "deepseek-chat" and "deepseek-reasoner" away in July 2026; the data still has their old price.
+    // The vendor removed "deepseek-chat" and "deepseek-reasoner" in July 2026; the data still has their old price.
     only: /^deepseek-v4-pro$/,
-    // The second is a name that the V4.1 model took over.
+    // The V4.1 model has taken over the second name.
     hand: ['deepseek-flash', 'deepseek-v4-flash'].map(id => ({
       id,
       name: 'DeepSeek V4.1 Flash',
@@ -94,10 +94,10 @@ export const sources: Readonly<Record<string, Source>> = {
     from: ['groq'],
     skip: /^(deepseek-r1|gemma|llama-3\.1-(405|70)b|llama-3\.2|llama-guard-3|llama2|llama3-|mi[sx]tral)|specdec/,
   },
-  // What Hugging Face passes on is this host's own price.
+  // Hugging Face charges the price of this host.
   hyperbolic: { from: ['huggingface_hyperbolic'], only: /Instruct|-0\d\d\d$|^openai/, skip: /VL-|-fast$/ },
   huggingface: {
-    // Its router takes "model:host"; without a host it chooses one, at whatever that one's price is.
+    // Its router accepts "model:host"; without a host it chooses one, and the price is that of the host.
     from: ['cerebras', 'fireworks-ai', 'groq', 'novita', 'nscale', 'ovhcloud', 'publicai', 'together'].map(
       host => `huggingface_${host}`,
     ),
@@ -120,7 +120,7 @@ export const sources: Readonly<Record<string, Source>> = {
   },
   openai: {
     from: ['openai'],
-    // Base models, names of other clouds and of chat products, and whatever answers on another path only.
+    // Excluded: base models, names of other clouds and of chat products, and models that only answer on other paths.
     skip: anyOf(
       /^(ada|babbage|curie|davinci|text-|ft:|computer-use|codex|chatgpt|gpt-35|gpt-3\.5-0301|gpt-5-\d(-|$))/,
       /^(gpt-3\.5-turbo(-16k)?-(0301|0613)|gpt-4-(32k|0314|turbo-0125)|gpt-4\.5|o1-(mini|preview))/,
@@ -143,7 +143,7 @@ export const sources: Readonly<Record<string, Source>> = {
       /\/(mistral-(7b|large$|large-2407|medium$|nemo|saba|small($|-24b|-3)|tiny)|command(-r|-r-plus)?$)/,
       /\/(llama-[23]-|llama-3\.[12]|llama-guard|llama-.*nemotron|nemotron-nano)/,
     ),
-    // Those whose own price has tiers or hours are named; the list of an aggregator seldom has them.
+    // Models whose own price has tiers or hours are named, because lists of aggregators seldom have these.
     makers: {
       'anthropic': 'anthropic',
       'openai': 'openai',

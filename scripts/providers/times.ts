@@ -1,18 +1,18 @@
-// How long models may take that are known to take longer than others, by family: rules over their ids, of which the
-// first that fits holds. Only where a vendor says so itself.
+// Timeouts of models that take longer than others, by family: rules over their ids; the first rule that matches
+// applies. Only models about which the vendor says so.
 //
-// OpenAI: the guide to its background mode has reasoning models think for several minutes, and its guide to deep
-// research lets a client wait for an hour. Anthropic: its API reference wants streams for what may take longer than ten
-// minutes, and thoughts that are not shown are not sent. xAI: the examples of its guide to reasoning wait for an hour.
-// Perplexity: its page of the model has a research take minutes. What holds for all models of a provider (DeepSeek lets
-// calls wait ten minutes for their turn, Ollama loads a model for up to five) stands in the head of its file.
+// OpenAI: according to the guide to background mode, reasoning models think for several minutes; in the guide to deep
+// research a client waits for an hour. Anthropic: the API reference recommends streams for calls of more than ten
+// minutes, and hidden thoughts are not sent. xAI: the examples of the guide to reasoning wait for an hour. Perplexity:
+// according to the page of the model, a research takes minutes. Timeouts of all models of a provider (DeepSeek queues
+// calls for up to ten minutes, Ollama loads a model for up to five) are in the head of its file.
 
 import type { FileModel, FileTimes } from './sources.ts'
 
-/** In seconds, as provider files have them. */
+/** In seconds, like in provider files. */
 type Rule = readonly [family: RegExp, times: FileTimes | undefined]
 
-/** Thinks unseen, and again between two things that it says. */
+/** Models whose thoughts are hidden, also between two parts of the answer. */
 const thinking: FileTimes = { firstContentSeconds: 300, betweenChunksSeconds: 300, totalSeconds: 1_800 }
 const researching: FileTimes = { firstContentSeconds: 1_800, betweenChunksSeconds: 1_800, totalSeconds: 3_600 }
 const thinkingLong: FileTimes = { firstContentSeconds: 900, betweenChunksSeconds: 900, totalSeconds: 3_600 }
@@ -24,7 +24,7 @@ const openai: readonly Rule[] = [
   [/^(o\d|gpt-[56])/, thinking],
 ]
 
-/** Its streams tell that they live while it thinks. */
+/** Models whose streams send keep-alive events while they think. */
 const claude: readonly Rule[] = [
   [/(opus|sonnet)-(4[-.][5-9]|5)|fable-5/, { firstContentSeconds: 300, totalSeconds: 1_800 }],
 ]

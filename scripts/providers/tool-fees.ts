@@ -1,19 +1,19 @@
-// What vendors ask for tools that run at theirs, where the price data has nothing of it. Read 2026-11-16.
+// Fees of tools that run at the vendor and that the price data lacks. Read 2026-11-16.
 //
 // OpenAI, developers.openai.com/api/docs/pricing, by public copies of it (one read 2026-10-07): a container costs $0.03
 // for a session of 20 minutes with 1 GB, and four times as much for each next size. A web search costs $10 for 1,000
-// calls; by the older tool, web_search_preview, the same on models that reason, and $25 on others, where it is refused.
+// calls; the older tool, web_search_preview, costs the same on reasoning models, and $25 on others, where it is refused.
 // Anthropic, platform.claude.com/docs/en/about-claude/pricing, by public copies: $0.05 for an hour of code execution,
-// of which five minutes are the least; the free hours of an organisation are not reckoned with. Nothing where the
-// request has web_search or web_fetch of 2026-02-09 or later.
+// at least five minutes; the free hours of an organisation are ignored. It is free if the request has web_search or
+// web_fetch of 2026-02-09 or later.
 // Google, ai.google.dev/gemini-api/docs/pricing and Vertex AI's, by public copies: $35 for 1,000 prompts that were
-// grounded by Gemini 2, $14 for 1,000 searches by Gemini 3; free quotas are not reckoned with.
+// grounded by Gemini 2, $14 for 1,000 searches by Gemini 3; free quotas are ignored.
 
 import type { FilePrice } from './prices.ts'
 
 type Fees = Partial<Pick<FilePrice, 'perSearch' | 'perCodeSession' | 'perGroundedCall' | 'included'>>
 
-/** Of a provider's models, in this order; all that fit are added, but for what the data has. */
+/** Fees by provider and model. All rows that match are added, except for fees that the data has. */
 const fees: readonly (readonly [providers: readonly string[], models: RegExp, fees: Fees])[] = [
   [['openai'], /^(gpt-(4o|4\.1|5|6)|o\d)(?!.*(audio|search|realtime|transcribe))/, { perCodeSession: '0.03' }],
   [['openai'], /^(gpt-[56](?!.*chat)|o\d)/, { included: ['web_search_preview'] }],

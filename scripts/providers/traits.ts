@@ -1,5 +1,5 @@
-// What models take, by family: rules over their ids, of which the first that fits holds. Where none fits, nothing is
-// said, and the upstream judges.
+// Traits of models, by family: rules over their ids; the first rule that matches applies. A model without a rule has no
+// traits, and its upstream decides.
 //
 // Claude, OpenAI and Gemini: the model catalogues of @ai-sdk/anthropic 4.0.102, @ai-sdk/openai 4.0.114 and
 // @ai-sdk/google 4.0.117 (Apache-2.0), read 2026-11-15, and the vendors' pages on what each model reads.
@@ -21,7 +21,7 @@ const budgeted: ModelTraits = { reads: documents, thinking: 'budget', budgetMin:
 const adaptive: ModelTraits = { reads: documents, thinking: 'adaptive', efforts: upTo('max'), sampling: false }
 const either: ModelTraits = { reads: documents, thinking: 'either', budgetMin: 1_024 }
 
-/** Some spell versions with dots, and some put a vendor or a region before the name. */
+/** Some ids have versions with dots, or a vendor or a region before the name. */
 export const claude: readonly Rule[] = [
   [/(sonnet|opus)-5[-.]5/, { ...adaptive, stopsThinking: false, forcedTool: false }],
   [/haiku-5[-.]5/, adaptive],
@@ -36,12 +36,12 @@ export const claude: readonly Rule[] = [
 ]
 
 const reasoning: ModelTraits = { reads: documents, thinking: 'effort' }
-/** Thinks whatever it is told, and then takes no sampling. */
+/** Models that always think and accept no sampling fields. */
 const always: ModelTraits = { ...reasoning, stopsThinking: false, sampling: false }
 const ifAsked: ModelTraits = { ...reasoning, samplingWithoutThinking: true }
 const plain: ModelTraits = { reads: documents, thinking: 'none' }
 
-/** Marks in a prompt came with GPT-5.6. */
+/** GPT-5.6 introduced cache marks in prompts. */
 const unmarked = ([family, traits]: Rule): Rule => [family, { ...traits, cacheMarks: false }]
 
 export const openai: readonly Rule[] = [
@@ -52,7 +52,7 @@ export const openai: readonly Rule[] = [
     [
       [/^gpt-audio/, { reads: ['text', 'audio'], thinking: 'none' }],
       [/^gpt-5-chat/, { ...plain, schema: false }],
-      // How these are told to think is not published.
+      // The field that makes these models think is not published.
       [/^gpt-5\.\d-chat/, { reads: documents }],
       [/^gpt-5\.[2-5]/, { ...ifAsked, efforts: upTo('xhigh', 'none') }],
       [/^gpt-5\.1/, { ...ifAsked, efforts: upTo('high', 'none') }],
@@ -68,10 +68,10 @@ export const openai: readonly Rule[] = [
 ]
 
 const older: ModelTraits = { reads: everything, schemaWithTools: false, richResults: false }
-/** The least of its levels is little thought, and not none. */
+/** The lowest level of these models is some thinking, not none. */
 const levels: ModelTraits = { reads: everything, thinking: 'level', stopsThinking: false, penalties: false }
 
-/** `older25`: what all models of Gemini 2.5 have in common. */
+/** `older25`: traits of all models of Gemini 2.5. */
 const geminiRules = (older25: ModelTraits): readonly Rule[] => [
   [/^gemma/, { thinking: 'none', system: false }],
   [/^gemini-2\.0/, { ...older, thinking: 'none' }],
@@ -90,7 +90,7 @@ export const gemini = geminiRules({ ...older, penalties: false })
 const vertex = geminiRules(older)
 
 /**
- * Functions and tools of the provider in one request: only Gemini 3 on the Gemini API, which has a field for it.
+ * Functions and tools of the provider in one request: only Gemini 3 on the Gemini API, which has a field for this.
  * https://ai.google.dev/gemini-api/docs/tool-combination; Vertex does not have the field.
  */
 const combinesTools = (rules: readonly Rule[], canCombine: (traits: ModelTraits) => boolean): readonly Rule[] =>
@@ -104,7 +104,7 @@ export const ark: readonly Rule[] = [
   [/^deepseek-v3/, { reads: ['text'], thinking: 'effort' }],
 ]
 
-/** An aggregator translates how a model is told to think, so only what a model reads is said of its models. */
+/** An aggregator translates the fields of thinking, so its models have only the traits of their inputs. */
 export const aggregated: readonly Rule[] = [
   [/^anthropic\/claude/, { reads: documents }],
   [/^openai\/(gpt-oss|o3-mini)/, { reads: ['text'] }],
