@@ -13,7 +13,7 @@ function limitsAt(nowMs = 1_000_000) {
     limits.countOrRefuse({ name, network, isKnown }).catch(() => undefined)
   const count = async (times: number, attempt: () => Promise<unknown>): Promise<number> =>
     (await Promise.all(Array.from({ length: times }, attempt))).filter(result => result !== undefined).length
-  return { clock, trySignIn, count }
+  return { clock, limits, trySignIn, count }
 }
 
 describe('attempts are counted', () => {
@@ -30,6 +30,17 @@ describe('attempts are counted', () => {
     const { trySignIn, count } = limitsAt()
     let name = 0
     expect(await count(100, () => trySignIn(`name ${name++}`, 'here'))).toBe(50)
+  })
+
+  test('for the wider network of many addresses', async () => {
+    const { limits, count } = limitsAt()
+    let attempt = 0
+    const tryNext = (): Promise<unknown> => {
+      const at = attempt++
+      const place = { network: `network ${at % 100}`, site: 'here' }
+      return limits.countOrRefuse({ name: `name ${at}`, ...place, isKnown: false }).catch(() => undefined)
+    }
+    expect(await count(1_000, tryNext)).toBe(500)
   })
 
   test('for one name, from any number of addresses', async () => {

@@ -1,5 +1,5 @@
 // Limits attempts to sign in. A failed attempt counts for its address, for the name that was tried, and for both
-// together. A successful attempt is not counted.
+// together. A successful attempt is not counted here. The network of many IPv6 addresses, a /48, has a limit of its own.
 //
 // An attacker who tries one name from a thousand addresses uses up only the limit for unknown addresses. That limit
 // does not apply to an address from which this person has signed in before, and neither does the limit of the address:
@@ -21,33 +21,40 @@ export const ADDRESS_RATE = rateOf(50, TEN_MINUTES_MS)
 const KNOWN_RATE = rateOf(200, TEN_MINUTES_MS)
 const PAIR_RATE = rateOf(10, TEN_MINUTES_MS)
 const NAME_RATE = rateOf(30, TEN_MINUTES_MS)
+/** For one /48, which may belong to one customer, or to many who share it. */
+const SITE_RATE = rateOf(500, TEN_MINUTES_MS)
 
 export interface SignInAttempt {
   /** The name that was entered. */
   readonly name: string
   /** The address or network of the client. */
   readonly network: string
+  /** Its wider network, if it has one. */
+  readonly site?: string | undefined
   /** The person of this name has signed in from this address before. */
   readonly isKnown: boolean
 }
 
 export class SignInLimits {
   readonly #byAddress
+  readonly #bySite
   readonly #byKnownAddress
   readonly #byName
   readonly #byPair
 
   constructor(parts: AttemptCounterParts) {
     this.#byAddress = new AttemptCounter('sign-in-address', ADDRESS_RATE, parts)
+    this.#bySite = new AttemptCounter('sign-in-site', SITE_RATE, parts)
     this.#byKnownAddress = new AttemptCounter('sign-in-known-address', KNOWN_RATE, parts)
     this.#byName = new AttemptCounter('sign-in-name', NAME_RATE, parts)
     this.#byPair = new AttemptCounter('sign-in-name-and-address', PAIR_RATE, parts)
   }
 
   /** Counts an attempt, or throws. Call the returned function if the attempt succeeded. */
-  countOrRefuse({ name, network, isKnown }: SignInAttempt): Promise<RefundAttempt> {
+  countOrRefuse({ name, network, site, isKnown }: SignInAttempt): Promise<RefundAttempt> {
     const others = [
       { counter: this.#byAddress, name: network },
+      ...(site === undefined ? [] : [{ counter: this.#bySite, name: site }]),
       { counter: this.#byName, name },
     ]
     return countAttempt([

@@ -196,4 +196,21 @@ describe('registration', () => {
     for (let at = 0; at < 12; at++) statuses.push((await register(`many-${at}@example.com`)).status)
     expect(statuses).toEqual([...Array(10).fill(201), 429, 429])
   })
+
+  test('is limited for the whole IPv6 network of one customer, which has thousands of networks', async () => {
+    const registerFrom = (address: string, at: number) =>
+      asAnonymous(
+        'POST',
+        'auth/registration',
+        { name: 'New', email: `wide-${at}@example.com`, password: goodPassword },
+        { 'x-forwarded-for': address },
+      )
+    let created = 0
+    for (let at = 0; at < 110; at++) {
+      const { status } = await registerFrom(`2001:db8:5:${Math.floor(at / 10)}::${at}`, at)
+      if (status === 201) created++
+    }
+    expect(created).toBe(100)
+    expect((await registerFrom('2001:db8:6::1', 1_000)).status).toBe(201)
+  })
 })

@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { callerAddress, networkOf, parseTrustedProxies } from './caller-address.ts'
+import { callerAddress, networkOf, parseTrustedProxies, siteOf } from './caller-address.ts'
 
 const proxies = (text: string) => {
   const list = parseTrustedProxies(text)
@@ -99,4 +99,16 @@ test('the network of an IPv4 address is itself, of an IPv6 address its /64', () 
     ['', ''],
   ] as const
   for (const [address, network] of pairs) expect(networkOf(address)).toBe(network)
+})
+
+test('only an IPv6 address has a wider network, its /48', () => {
+  const pairs = [
+    ['203.0.113.9', undefined],
+    ['::ffff:203.0.113.9', undefined],
+    ['2001:db8:1:2:3:4:5:6', '2001:db8:1::/48'],
+    ['2001:0DB8:0001::1', '2001:db8:1::/48'],
+    ['2001:db8::1', '2001:db8:0::/48'],
+    ['', undefined],
+  ] as const
+  for (const [address, site] of pairs) expect(siteOf(address)).toBe(site)
 })

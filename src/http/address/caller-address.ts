@@ -56,17 +56,29 @@ export function callerAddress(socket: string, forwardedFor: string | undefined, 
 const IPV6_GROUPS = 8
 /** A /64: the smallest network that an IPv6 customer gets. */
 const NETWORK_GROUPS = 4
+/** A /48: the largest one that is given away to everybody who asks. */
+const SITE_GROUPS = 3
 
 /** The unit for limits by address: the address itself or, for IPv6, its /64, because one host can use all of that. */
-export function networkOf(address: string): string {
-  const mappedIpv4 = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1]
-  if (mappedIpv4 !== undefined) return mappedIpv4
-  if (isIP(address) !== 6) return address
+export const networkOf = (address: string): string => ipv6Prefix(address, NETWORK_GROUPS) ?? plainIpv4(address)
+
+/**
+ * The /48 of an IPv6 address, for a second, wider limit: one customer may have its 65,536 networks, or share it with many
+ * others. Undefined for other addresses.
+ */
+export const siteOf = (address: string): string | undefined => ipv6Prefix(address, SITE_GROUPS)
+
+const mappedIpv4 = (address: string): string | undefined => /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1]
+
+const plainIpv4 = (address: string): string => mappedIpv4(address) ?? address
+
+function ipv6Prefix(address: string, count: number): string | undefined {
+  if (isIP(address) !== 6 || mappedIpv4(address) !== undefined) return undefined
   const [before = '', after] = address.toLowerCase().replace(/%.*$/, '').split('::')
   const [left, right] = [groupsOf(before), groupsOf(after ?? '')]
   const zeros = after === undefined ? 0 : Math.max(0, IPV6_GROUPS - left.length - right.length)
-  const groups = [...left, ...Array.from({ length: zeros }, () => '0'), ...right].slice(0, NETWORK_GROUPS)
-  return `${groups.map(group => group.replace(/^0+(?=.)/, '')).join(':')}::/64`
+  const groups = [...left, ...Array.from({ length: zeros }, () => '0'), ...right].slice(0, count)
+  return `${groups.map(group => group.replace(/^0+(?=.)/, '')).join(':')}::/${count * 16}`
 }
 
 const groupsOf = (text: string): readonly string[] => (text === '' ? [] : text.split(':'))

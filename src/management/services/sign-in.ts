@@ -5,9 +5,9 @@ import { rateOf } from '../../base/collections/gcra.ts'
 import { Refusal, refusal } from '../../base/errors.ts'
 import { textId } from '../../base/ids.ts'
 import { Secret } from '../../base/secrets/secret.ts'
-import { networkOf } from '../../http/address/caller-address.ts'
+import { networkOf, siteOf } from '../../http/address/caller-address.ts'
 import type { RefundAttempt } from '../../identity/attempt-limits.ts'
-import { AttemptCounter } from '../../identity/attempt-limits.ts'
+import { AttemptCounter, countAttempt } from '../../identity/attempt-limits.ts'
 import { digestOpaqueToken } from '../../identity/opaque-token.ts'
 import { parseEmail, passwordProblem } from '../../identity/password-rules.ts'
 import { SignInLimits } from '../../identity/sign-in-limits.ts'
@@ -28,8 +28,9 @@ export interface Credentials {
 
 /** How many wrong set-up and invitation tokens may come from one network, and how many wrong codes from one person. */
 const TOKEN_GUESSES = rateOf(20, 600_000)
-/** How often one network may register. */
+/** How often one network may register, and how often one /48, which may be one customer or many. */
 const REGISTRATIONS = rateOf(10, 3_600_000)
+const REGISTRATIONS_OF_SITE = rateOf(100, 3_600_000)
 /** How often invitations to one account may be accepted by new people although somebody has the address already. */
 const TAKEN_ADDRESSES = rateOf(10, 3_600_000)
 
@@ -65,13 +66,14 @@ export function buildSignInService(parts: ManagementParts): SignInService {
   const limits = new SignInLimits(parts)
   const guesses = new AttemptCounter('guess', TOKEN_GUESSES, parts)
   const registrations = new AttemptCounter('registration', REGISTRATIONS, parts)
+  const registrationsOfSite = new AttemptCounter('registration-site', REGISTRATIONS_OF_SITE, parts)
   const joinings = new AttemptCounter('joining', TAKEN_ADDRESSES, parts)
 
   /** Counts an attempt and compares the password. `undo` takes the attempt back. `row`: the person, if there is one. */
   async function tryPassword(name: string, password: string, visit: ClientInfo, row: SignInRow | undefined) {
     const network = networkOf(visit.address)
     const isKnown = await reader.people.hasSignedIn(name, network)
-    const undo = await limits.countOrRefuse({ name, network, isKnown })
+    const undo = await limits.countOrRefuse({ name, network, site: siteOf(visit.address), isKnown })
     try {
       return { isRight: await passwords.matches(new Secret(password), row?.password), undo }
     } catch (fault) {
@@ -124,7 +126,13 @@ export function buildSignInService(parts: ManagementParts): SignInService {
     },
     guessCode: personId => guesses.countOrRefuse(actorSubject(personId)),
     tryJoining: accountId => joinings.countOrRefuse(textId('acc', accountId)),
-    register: visit => registrations.countOrRefuse(networkOf(visit.address)),
+    register({ address }) {
+      const site = siteOf(address)
+      return countAttempt([
+        { counter: registrations, name: networkOf(address) },
+        ...(site === undefined ? [] : [{ counter: registrationsOfSite, name: site }]),
+      ])
+    },
 
     async hash(password, email) {
       const problem = passwordProblem(password, email)
