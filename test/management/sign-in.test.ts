@@ -124,10 +124,37 @@ describe('a failed sign-in', () => {
   })
 })
 
+test('one session is not renewed without end', async () => {
+  let { cookie } = await signedIn(harness, owner.email)
+  let renewed = 0
+  for (; renewed < 2 * bounds.personWritesPerMinuteMax; renewed++) {
+    const answer = await refresh(cookie)
+    if (answer.status !== 200) break
+    cookie = cookieOf(answer)
+  }
+  expect(renewed).toBe(bounds.personWritesPerMinuteMax)
+  expect((await refresh(cookie)).error.code).toBe('tried_too_often')
+  pass(1_000)
+  expect((await refresh(cookie)).status).toBe(200)
+})
+
 describe('repeated attempts', () => {
   const from = (address: string) => ({ 'x-forwarded-for': address })
   const tryFrom = (address: string, email: string, password = 'not the password') =>
     asAnonymous('POST', 'auth/sign-in', { email, password }, from(address))
+
+  test('with the right password are limited, too, and only at the place that they come from', async () => {
+    const statusFrom = async (address: string): Promise<number> =>
+      (await tryFrom(address, owner.email, goodPassword)).status
+    for (const other of ['203.0.113.40', '2001:db8:40:1::1']) {
+      const statuses: number[] = []
+      // All networks of one IPv6 customer are one place.
+      for (let at = 0; at < 110; at++) statuses.push(await statusFrom(other.replace(':1::', `:${at}::`)))
+      expect([...new Set(statuses)]).toEqual([200, 429])
+      expect(statuses.filter(status => status === 200)).toHaveLength(100)
+    }
+    expect([await statusFrom('203.0.113.41'), await statusFrom('2001:db8:41:1::1')]).toEqual([200, 200])
+  })
 
   test('are slowed down, for known addresses and unknown ones', async () => {
     for (const email of [owner.email, 'nobody@example.com']) {

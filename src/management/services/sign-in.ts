@@ -31,6 +31,11 @@ const TOKEN_GUESSES = rateOf(20, 600_000)
 /** How often one network may register, and how often one /48, which may be one customer or many. */
 const REGISTRATIONS = rateOf(10, 3_600_000)
 const REGISTRATIONS_OF_SITE = rateOf(100, 3_600_000)
+/**
+ * How often a right password may be sent for one name from one place: comparing it takes a core for some 50 ms, and a session
+ * leaves a row in the audit log. Counted for each place, so that nobody elsewhere can keep a person waiting.
+ */
+const RIGHT_PASSWORDS = rateOf(100, 600_000)
 /** How often invitations to one account may be accepted by new people although somebody has the address already. */
 const TAKEN_ADDRESSES = rateOf(10, 3_600_000)
 
@@ -67,6 +72,7 @@ export function buildSignInService(parts: ManagementParts): SignInService {
   const guesses = new AttemptCounter('guess', TOKEN_GUESSES, parts)
   const registrations = new AttemptCounter('registration', REGISTRATIONS, parts)
   const registrationsOfSite = new AttemptCounter('registration-site', REGISTRATIONS_OF_SITE, parts)
+  const rightPasswords = new AttemptCounter('right-password', RIGHT_PASSWORDS, parts)
   const joinings = new AttemptCounter('joining', TAKEN_ADDRESSES, parts)
 
   /** Counts an attempt and compares the password. `undo` takes the attempt back. `row`: the person, if there is one. */
@@ -99,9 +105,12 @@ export function buildSignInService(parts: ManagementParts): SignInService {
 
     async signIn({ email: address, password, code }, visit, by) {
       const email = parseEmail(address) ?? ''
+      const right = { counter: rightPasswords, name: `${email}\n${siteOf(visit.address) ?? networkOf(visit.address)}` }
+      await countAttempt([{ ...right, isOnlyChecked: true }]) // before the password is compared, which is what costs
       const row = await reader.people.byEmail(email)
       const { isRight, undo } = await tryPassword(email, password, visit, row)
       if (!isRight || row === undefined || row.disabled) throw failed('the address or the password')
+      await countAttempt([right])
       if (row.totp !== undefined && code === undefined) undo()
       const second = readSecondFactor(row, code)
       const { insert, refresh } = sessions.draft(visit)

@@ -2,9 +2,11 @@
 // that renews it. No script can read the cookie, and the browser sends it only to /api/auth.
 
 import { bounds } from '../../base/bounds.ts'
+import { rateOf, spansMs } from '../../base/collections/gcra.ts'
 import { Refusal } from '../../base/errors.ts'
 import { textId } from '../../base/ids.ts'
 import { networkOf } from '../../http/address/caller-address.ts'
+import { AttemptCounter } from '../../identity/attempt-limits.ts'
 import { digestOpaqueToken, isOpaqueToken, mintOpaqueToken } from '../../identity/opaque-token.ts'
 import { mintToken } from '../../identity/token.ts'
 import type { SessionInsert } from '../../store/people/people.ts'
@@ -45,6 +47,8 @@ export type Sessions = ReturnType<typeof buildSessions>
 
 export function buildSessions(parts: ManagementParts) {
   const { writer, reader, seal, mintId, dateMs, jwtSecret, log } = parts
+  // Each renewal is a durable write, like those that a signed-in person sends.
+  const renewals = new AttemptCounter('renewal', rateOf(bounds.personWritesPerMinuteMax, spansMs.minute), parts)
   const cookieFor = (value: string, seconds: number, visit: ClientInfo): Readonly<Record<string, string>> => {
     const isSecure = parts.secureCookies || visit.header('x-forwarded-proto') === 'https'
     const flags = `HttpOnly; SameSite=Strict; Path=/api/auth; Max-Age=${seconds}${isSecure ? '; Secure' : ''}`
@@ -100,6 +104,7 @@ export function buildSessions(parts: ManagementParts) {
       const digest = token === undefined ? undefined : digestOpaqueToken(token)
       const sessionId = digest === undefined ? undefined : await reader.people.sessionOfRefresh(digest)
       if (digest === undefined || sessionId === undefined) return undefined
+      await renewals.countOrRefuse(textId('ses', sessionId))
       const cell = { table: 'session', row: sessionId, column: 'next' }
       const next = mintOpaqueToken()
       const sealed = seal.seal(cell, Buffer.from(next)).toString('base64')
