@@ -56,16 +56,16 @@ export class AttemptCounter {
     return this.#parts.attemptSharing?.counters
   }
 
-  /** The time until this process alone would admit another attempt. */
-  waitMs(name: string): number {
+  /** The time until this process alone would admit so many attempts; more than its share: until that is full. */
+  waitMs(name: string, attempts = 1): number {
     const meter = this.#meters.get(name)
-    return meter === undefined ? 0 : this.#refilled(meter).waitMs(1)
+    return meter === undefined ? 0 : this.#refilled(meter).waitMs(Math.min(attempts, this.#share.amount))
   }
 
-  /** Counts an attempt in this process. The name with the oldest attempt is forgotten first: its limit has refilled the most. */
-  count(name: string): RefundAttempt {
+  /** Counts attempts in this process. The name with the oldest attempt is forgotten first: its limit has refilled the most. */
+  count(name: string, attempts = 1): RefundAttempt {
     const meter = this.#refilled(this.#meters.get(name) ?? new RateMeter(this.#rate))
-    const taken = meter.take(1)
+    const taken = meter.take(attempts)
     this.#meters.delete(name)
     this.#meters.set(name, meter)
     if (this.#meters.size > bounds.attemptCountersMax) this.#meters.delete(this.#meters.keys().next().value!)
@@ -77,10 +77,10 @@ export class AttemptCounter {
     return countAttempt(names.map(name => ({ counter: this, name })))
   }
 
-  /** The same, at once: other processes do not count it. */
-  countHereOrRefuse(name: string): void {
-    refuseDuringWait(this.waitMs(name))
-    this.count(name)
+  /** Counts attempts at once: other processes do not count them. */
+  countHereOrRefuse(name: string, attempts = 1): void {
+    refuseDuringWait(this.waitMs(name, attempts))
+    this.count(name, attempts)
   }
 
   /** What an attempt takes in Redis. People's addresses do not belong there, and a name may be long. */

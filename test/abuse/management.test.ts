@@ -11,7 +11,7 @@ import type { ManagementApp } from '../management/management-app.ts'
 import { openManagementApp } from '../management/management-app.ts'
 import { openDatabase } from '../support/database.ts'
 import type { Harness } from '../support/gateway.ts'
-import { startHarness } from '../support/gateway.ts'
+import { chat, hello, startHarness } from '../support/gateway.ts'
 import type { Person } from '../support/people.ts'
 import { addPerson, setUpOwner } from '../support/people.ts'
 import { rawRequest } from '../support/raw.ts'
@@ -113,6 +113,48 @@ describe('the management interface', () => {
     expect((await writer.ask('PATCH', 'web/me', { name: 'Another' })).status).toBe(429)
     expect((await writer.ask('GET', 'web/me')).status).toBe(200)
     expect((await member.ask('PATCH', 'web/me', { name: 'Another' })).status).toBe(200)
+  })
+
+  describe('counts every write of a request', () => {
+    let account: string
+    const statusesUntilRefused = async (send: (at: number) => Promise<{ status: number }>): Promise<number[]> => {
+      const statuses: number[] = []
+      for (let at = 0; at < bounds.personWritesPerMinuteMax * 2 && !statuses.includes(429); at++) {
+        statuses.push((await send(at)).status)
+      }
+      return statuses
+    }
+
+    beforeAll(async () => {
+      account = String((await owner.ask('POST', 'web/accounts', { name: 'of a company', kind: 'postpaid' })).body.id)
+    })
+
+    test('that changes many keys at once', async () => {
+      const developer = await addPerson(harness, owner.ask, { members: [{ account, role: 'developer' }] })
+      const keys: string[] = []
+      for (let at = 0; at < 50; at++) {
+        keys.push(String((await owner.ask('POST', 'web/keys', { account, name: `key ${at}` })).body.id))
+      }
+      const statuses = await statusesUntilRefused(at =>
+        developer.ask('POST', 'web/keys/bulk', { action: at % 2 === 0 ? 'disable' : 'enable', keys }),
+      )
+      expect(statuses).toEqual([...Array(bounds.personWritesPerMinuteMax / 50).fill(200), 429])
+    })
+
+    test('that only reads, and leaves a row in the audit log', async () => {
+      const manager = await addPerson(harness, owner.ask, { members: [{ account, role: 'manager' }] })
+      const { key } = (await owner.ask('POST', 'web/keys', { account, keepsBodies: true })).body
+      const answer = await chat(harness, String(key), { model: 'demo/echo', messages: hello })
+      expect(answer.status).toBe(200)
+      const path = `web/records/${answer.headers.get('x-request-id')}/bodies`
+      await answer.text()
+      await harness.idle()
+      let status = 0
+      while (status !== 200) ({ status } = await owner.ask('GET', path)) // bodies are written after their call
+      const statuses = await statusesUntilRefused(() => manager.ask('GET', path))
+      expect(statuses).toEqual([...Array(bounds.personWritesPerMinuteMax).fill(200), 429])
+      expect((await manager.ask('GET', 'web/me')).status).toBe(200)
+    })
   })
 
   describe('refuses a body without authentication', () => {

@@ -88,6 +88,8 @@ export function buildWebApp(parts: ManagementParts): HandleWebRequest {
     const body = endpoint.body === undefined ? undefined : await bodyOf(endpoint, request, actor)
     const changes = endpoint.changes?.(params as never, body as never) ?? []
     await parts.ownership.refuseChange(changes, { scope, queryWorker: parts.queryWorker })
+    // One write was counted for the method, before anything else.
+    if (request.actor !== undefined) shares.countWrites(actor, endpoint.writes ? 1 : changes.length - 1)
     const expects = versionOf(request.header('if-match'))
     const result = await endpoint.run({
       actor,
