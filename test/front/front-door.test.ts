@@ -114,6 +114,21 @@ describe('each path prefix answers in its dialect:', () => {
     expectChatError(await raw(ask('DELETE', '/api/web/me', bearer(token))), 405)
   })
 
+  test.each([
+    ['HTTP/1.0 without a host', 'HTTP/1.0', ''],
+    ['an empty host', 'HTTP/1.1', 'Host:\r\n'],
+    ['a host that cannot be in a URL', 'HTTP/1.1', 'Host: a b\r\n'],
+    ['a host with a path', 'HTTP/1.1', 'Host: x/api/web/me?\r\n'],
+  ])('a path means the same with %s', async (_, version, host) => {
+    const get = (path: string): Promise<RawAnswer> => raw(Buffer.from(`GET ${path} ${version}\r\n${host}\r\n`))
+    expect((await get('/health/live')).status).toBe(200)
+    expect((await get('/v1/models?limit=1')).status).toBe(200)
+    expect((await get('/api/web/me')).status).toBe(401)
+    expect((await get('/v1/nothing')).status).toBe(401)
+    // A proxy that lets only some paths pass reads the whole path.
+    for (const path of ['/x/api/web/me', '/x/health/live']) expectChatError(await get(path), 404)
+  })
+
   test('a path outside of every prefix is 404', async () => {
     for (const path of ['/nothing', '/v2/chat/completions', '/api', '/.env', '/v1x/models', '/index.html']) {
       expectChatError(await raw(ask('GET', path)), 404)

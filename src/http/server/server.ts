@@ -150,9 +150,12 @@ class BunArrival implements Arrival {
   }
 }
 
-/** Written by hand: a URL object would cost more than everything else before authentication. */
+/**
+ * Written by hand: a URL object would cost more than everything else before authentication. The runtime leaves out the origin
+ * where the request has no host, as in HTTP/1.0, or none that can be in a URL.
+ */
 function splitUrl(url: string): readonly [path: string, search: string] {
-  const start = url.indexOf('/', url.indexOf('//') + 2)
+  const start = url.startsWith('/') ? 0 : url.indexOf('/', url.indexOf('//') + 2)
   const queryMark = url.indexOf('?', start)
   const path = start < 0 ? '/' : url.slice(start, queryMark < 0 ? undefined : queryMark)
   return [path.includes('%') ? decodeOnce(path) : path, queryMark < 0 ? '' : url.slice(queryMark + 1)]
