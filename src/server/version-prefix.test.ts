@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'bun:test'
+import { expectCheap } from '../../test/support/cpu.ts'
 import { callEndpoints } from './endpoints.ts'
 import { buildVersionPrefix } from './version-prefix.ts'
 
@@ -41,3 +42,13 @@ test.each([
 ])('%s stays as it is', path => {
   expect(correct(path)).toBe(path)
 })
+
+const row = '/'.repeat(2_040)
+test.each([`/a${row}b`, `${row}b`, `/v1${row}b`, row, `${'/v1'.repeat(680)}x`, `${'//v1'.repeat(500)}b`, `/a${row}`])(
+  'any path costs little: clients without a key choose it (%#)',
+  async path => {
+    await expectCheap(50, () => {
+      for (let times = 0; times < 100; times++) correct(path)
+    })
+  },
+)

@@ -7,8 +7,8 @@ import type { Endpoint } from './endpoint.ts'
 const VERSION = '/v1'
 /** Only paths of calls are corrected: those of management may be restricted by a proxy that reads them literally. */
 const CALLS = /^\/(?:v1|v1beta|api\/v3)\//
-/** Slashes where a base URL and a path meet, and at the end. */
-const EXTRA_SLASHES = /^\/+(?=\/)|(?<=^\/+(?:v1|v1alpha|v1beta|api\/v3))\/+(?=\/)|\/+$/g
+/** Slashes where a base URL and a path meet. */
+const EXTRA_SLASHES = /^\/+(?=\/)|(?<=^\/+(?:v1|v1alpha|v1beta|api\/v3))\/+(?=\/)/g
 /** All versions but the last. */
 const EXTRA_VERSIONS = /^(?:\/v1(?:alpha|beta)?)+(?=\/v1(?:alpha|beta)?\/)/
 const ALPHA = /^\/v1alpha(?=\/)/
@@ -26,9 +26,19 @@ export function buildVersionPrefix(endpoints: readonly Endpoint[]): (path: strin
   )
   return path => {
     if (path.length > PATH_CHARS_MAX) return path
-    const once = path.replace(EXTRA_SLASHES, '').replace(EXTRA_VERSIONS, '').replace(ALPHA, '/v1beta')
+    const once = withoutLastSlashes(path)
+      .replace(EXTRA_SLASHES, '')
+      .replace(EXTRA_VERSIONS, '')
+      .replace(ALPHA, '/v1beta')
     const end = once.indexOf('/', 1)
     const corrected = roots.has(once.slice(1, end < 0 ? undefined : end)) ? VERSION + once : once
     return CALLS.test(corrected) ? corrected : path
   }
+}
+
+/** An expression would look for the end of the path behind each slash of a long row in its middle. */
+function withoutLastSlashes(path: string): string {
+  let end = path.length
+  while (path[end - 1] === '/') end--
+  return path.slice(0, end)
 }
