@@ -54,7 +54,7 @@ export interface EndpointRequest extends StoredResponseRequest {
 
 export interface EndpointReply {
   readonly status?: number
-  readonly body: string
+  readonly body: string | Blob
   readonly contentType?: string
   readonly headers?: Readonly<Record<string, string>>
 }

@@ -4,13 +4,15 @@ import { createHash } from 'node:crypto'
 import { bounds } from '../../base/bounds.ts'
 
 export interface CachedPage {
-  readonly body: string
+  /** The runtime would convert a string for each request, and copy an array, also for HEAD. All answers share a Blob. */
+  readonly body: Blob
   readonly contentType: string
   readonly headers: Readonly<Record<string, string>>
 }
 
-export interface PageReply extends CachedPage {
+export interface PageReply extends Omit<CachedPage, 'body'> {
   readonly status: number
+  readonly body: CachedPage['body'] | ''
 }
 
 /** Clients may cache the page, but must revalidate it each time, which is cheap. */
@@ -22,10 +24,11 @@ interface PageKind {
 }
 
 export function buildCachedPage(
-  body: string,
+  text: string,
   { contentType = 'application/json', headers }: PageKind = {},
 ): CachedPage {
-  const etag = `"${createHash('sha256').update(body).digest('base64url').slice(0, 27)}"`
+  const body = new Blob([text])
+  const etag = `"${createHash('sha256').update(text).digest('base64url').slice(0, 27)}"`
   return { body, contentType, headers: { etag, 'cache-control': REVALIDATE, ...headers } }
 }
 

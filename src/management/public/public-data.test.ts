@@ -51,7 +51,8 @@ function open(overrides: PartOverrides = {}): { data: PublicData; prices: PriceB
 
 type Rows = readonly Record<string, unknown>[]
 
-const rowsOf = ({ body }: CachedPage): Rows => (JSON.parse(body) as { data: Rows }).data
+const textOf = ({ body }: CachedPage): Promise<string> => body.text()
+const rowsOf = async (page: CachedPage): Promise<Rows> => (JSON.parse(await textOf(page)) as { data: Rows }).data
 const pricing = async (data: PublicData, tier: string | null = null): Promise<Rows> => rowsOf(await data.pricing(tier))
 
 test('the price list shows every rate and every case, in dollars', async () => {
@@ -91,10 +92,10 @@ test('public data shows prices that an operator changed, and a model that got it
   ])
   expect(data.modelById('paid/no')).toContain('"paid/no"')
   expect(data.modelList).toContain('"paid/no"')
-  expect(data.models.body).toContain('"paid/no"')
+  expect(await textOf(data.models)).toContain('"paid/no"')
 })
 
-test('public data lists model names of the operator as soon as they exist, with the smallest sizes of their models', () => {
+test('public data lists model names of the operator as soon as they exist, with the smallest sizes of their models', async () => {
   const rules: { current: Rules } = { current: noRules }
   const { data } = open({ rules })
   const route = (name: string, ...models: readonly string[]): RouteRow => ({
@@ -113,23 +114,26 @@ test('public data lists model names of the operator as soon as they exist, with 
   expect(smart).toMatchObject({ id: 'smart', name: 'smart', provider: 'own', contextTokens: 8_000 })
   expect(smart).not.toHaveProperty('outputTokensMax')
   expect(JSON.parse(data.modelById('smart')!)).toMatchObject({ id: 'smart', object: 'model' })
-  expect(JSON.parse(data.models.body).names).toMatchObject([{ id: 'smart', contextTokens: 8_000 }, { id: 'again' }])
+  expect(JSON.parse(await textOf(data.models)).names).toMatchObject([
+    { id: 'smart', contextTokens: 8_000 },
+    { id: 'again' },
+  ])
   rules.current = { ...noRules, routes: [route('plain', 'own/local')] }
   expect(ids()).toEqual([...models, 'plain', 'dear', 'local'])
   rules.current = noRules
   expect(ids()).toEqual([...models, ...bareNames])
 })
 
-test('public data does not list a provider without a usable channel', () => {
+test('public data does not list a provider without a usable channel', async () => {
   const [channel] = catalogue.channelsOf('own')
   const rules: { current: Rules } = { current: noRules }
   const { data } = open({ rules })
-  expect(rowsOf(data.providers)[1]).toMatchObject({ id: 'own', models: 1, status: 'up' })
+  expect((await rowsOf(data.providers))[1]).toMatchObject({ id: 'own', models: 1, status: 'up' })
   const row = { ...catalogue.rulesOf(channel!.id), disabled: true }
   catalogue.setRules([row])
   rules.current = { ...noRules, channels: [row] }
   expect(data.listed.map(({ id }) => id)).toEqual(['paid/dear', 'paid/plain', 'dear', 'plain'])
-  expect(rowsOf(data.providers).map(({ id }) => id)).toEqual(['paid'])
+  expect((await rowsOf(data.providers)).map(({ id }) => id)).toEqual(['paid'])
   catalogue.setRules([])
 })
 
@@ -143,7 +147,7 @@ test('prices for a tier are exact to the last decimal, and follow its multiplier
     perRequest: '0.00041625',
     cases: [{ class: 'priority', input: '0.41625' }, { output: '0.8325' }],
   })
-  expect(JSON.parse((await data.pricing('gold')).body)).toMatchObject({
+  expect(JSON.parse(await textOf(await data.pricing('gold')))).toMatchObject({
     tier: 'gold',
     tiers: [{ multiplier: '0.333' }],
   })
@@ -155,7 +159,7 @@ test('prices for a tier are exact to the last decimal, and follow its multiplier
   await expect(data.pricing('lead')).rejects.toThrow('resource_unknown')
 })
 
-test('public data shows the status of a provider', () => {
+test('public data shows the status of a provider', async () => {
   const health = new Map<string, HealthState>()
   const { data } = open({ standing: id => health.get(id) })
   const [channel] = catalogue.channelsOf('own')
@@ -175,7 +179,7 @@ test('public data shows the status of a provider', () => {
   ]
   for (const [standing, status] of statuses) {
     health.set(channel!.id, standing)
-    expect(rowsOf(data.providers)[1]).toMatchObject({ id: 'own', status })
+    expect((await rowsOf(data.providers))[1]).toMatchObject({ id: 'own', status })
   }
   expect(providerStatus(['available', 'broken'])).toBe('degraded')
   expect(providerStatus(['broken', undefined])).toBe('degraded')
