@@ -2,6 +2,7 @@
 
 import { Refusal } from '../../base/errors.ts'
 import type { Answer, AnswerPart, TokenProb } from '../neutral/answer.ts'
+import { readArgumentText } from '../neutral/call-arguments.ts'
 import type { MediaPart, NativePart } from '../neutral/conversation.ts'
 import type { ChoiceEnd } from '../neutral/finish-reasons.ts'
 import { readChoiceEnd } from '../neutral/finish-reasons.ts'
@@ -93,19 +94,35 @@ function isLostCall({ call_id: callId, name, status }: Json, type: string): bool
 }
 
 function readOutputItem(item: unknown, from: ResponsesAnswerContext): readonly AnswerPart[] {
-  if (!isObject(item) || typeof item.type !== 'string') return []
+  const type = isObject(item) ? typeOf(item) : undefined
+  if (!isObject(item) || type === undefined) {
+    from.source.notes.losses.add('answer.output')
+    return []
+  }
   addLostItemFields(item, from.source.notes.losses)
-  switch (item.type) {
+  switch (type) {
     case 'message':
-      return Array.isArray(item.content) ? item.content.flatMap(part => readContentPart(part, from) ?? []) : []
+      return contentOf(item).flatMap(part => readContentPart(part, from) ?? [])
     case 'reasoning':
       return buildReasoningParts(item, readReasoningState(item, from))
     case 'function_call':
     case 'custom_tool_call':
-      return [textOf(item.name) === '' ? readOtherItem(item, item.type, from) : readOutputCall(item, from)]
+      return [textOf(item.name) === '' ? readOtherItem(item, type, from) : readOutputCall(item, from)]
     default:
-      return [readOtherItem(item, item.type, from)]
+      return [readOtherItem(item, type, from)]
   }
+}
+
+/** The type of an item. Some compatible servers leave it out in a message. Undefined: the item cannot be read. */
+export function typeOf({ type, role }: Json): string | undefined {
+  if (typeof type === 'string') return type
+  return typeof role === 'string' ? 'message' : undefined
+}
+
+/** The parts of a message. Some compatible servers send a text instead of the list, or instead of a part. */
+export function contentOf({ content }: Json): readonly unknown[] {
+  const parts: readonly unknown[] = Array.isArray(content) ? content : [content]
+  return parts.map(part => (typeof part === 'string' ? { type: 'output_text', text: part } : part))
 }
 
 /** Returns the state of a reasoning item, or only its origin if the upstream accepts thoughts without state. */
@@ -164,7 +181,7 @@ function readProb(prob: unknown): TokenProb | undefined {
 function readOutputCall(item: Json, from: ResponsesAnswerContext): Extract<AnswerPart, { kind: 'call' }> {
   const head = readCallHead(item, from)
   const isCustom = item.type === 'custom_tool_call'
-  const text = textOf(isCustom ? item.input : item.arguments)
+  const text = readArgumentText(isCustom ? item.input : item.arguments)
   return { kind: 'call', ...head, arguments: head.custom && !isCustom ? unwrapInput(text) : text }
 }
 

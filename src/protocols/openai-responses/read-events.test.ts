@@ -90,6 +90,65 @@ describe('the golden answer', () => {
   })
 })
 
+describe('a stream that leaves something out', () => {
+  const call = (id: string, args: string) => ({ type: 'function_call', id, call_id: id, name: 'f', arguments: args })
+  const empty = { type: 'response.completed', response: { status: 'completed', output: [] } }
+  const partsOf = (...events: readonly unknown[]) => collect([...events, empty]).choices[0]?.parts
+  const at = { output_index: 0, content_index: 0, summary_index: 0 }
+
+  test('is read if it has texts and arguments only in the events that end them', () => {
+    const done = (type: string, rest: Wire): Wire => ({ ...at, type: `response.${type}.done`, ...rest })
+    expect(partsOf(done('output_text', { text: 'Hi' }))).toEqual([{ kind: 'text', text: 'Hi' }])
+    expect(partsOf(done('refusal', { refusal: 'no' }))).toEqual([{ kind: 'refusal', text: 'no' }])
+    expect(partsOf(done('reasoning_text', { text: 'hm' }))).toEqual([{ kind: 'reasoning', raw: true, text: 'hm' }])
+    const thoughts = ['a', 'b'].map((text, summary_index) => done('reasoning_summary_text', { text, summary_index }))
+    expect(partsOf(...thoughts)).toEqual([{ kind: 'reasoning', text: 'a\n\nb' }])
+    const added = { ...at, type: 'response.output_item.added', item: call('c', '') }
+    expect(partsOf(added, done('function_call_arguments', { arguments: '{"x":1}' }))).toMatchObject([
+      { kind: 'call', arguments: '{"x":1}' },
+    ])
+  })
+
+  test('is read if it never says that an item is done', () => {
+    const message = { type: 'message', role: 'assistant', content: [{ type: 'output_text', text: 'Hi' }] }
+    const added = (item: Wire): Wire => ({ type: 'response.output_item.added', output_index: 0, item })
+    expect(partsOf(added(message))).toEqual([{ kind: 'text', text: 'Hi' }])
+    expect(partsOf(added(call('c', '{"x":1}')))).toMatchObject([{ kind: 'call', arguments: '{"x":1}' }])
+    const search = added({ type: 'web_search_call', id: 'w' })
+    expect(partsOf(search)).toMatchObject([{ kind: 'native', what: 'web_search_call' }])
+  })
+
+  test('has all items without their positions', () => {
+    const events = ['a', 'b'].flatMap(id => [
+      { type: 'response.output_item.added', item: call(id, '') },
+      { type: 'response.function_call_arguments.delta', item_id: id, delta: '{}' },
+      { type: 'response.output_item.done', item: call(id, '{}') },
+    ])
+    expect(partsOf(...events)).toMatchObject([
+      { id: 'a', arguments: '{}' },
+      { id: 'b', arguments: '{}' },
+    ])
+    expect(partsOf(events[2], events[5])).toMatchObject([{ id: 'a' }, { id: 'b' }])
+  })
+
+  test('has each item once if the last event counts the positions in another way', () => {
+    const message = { type: 'message', id: 'm', role: 'assistant', content: [{ type: 'output_text', text: 'Hi' }] }
+    const delta = { type: 'response.output_text.delta', output_index: 1, content_index: 0, item_id: 'm', delta: 'Hi' }
+    expect(collect([delta, last([message])]).choices[0]?.parts).toEqual([{ kind: 'text', text: 'Hi' }])
+    const other = { ...message, content: [{ type: 'output_text', text: 'Ho' }] }
+    expect(collect([delta, last([message, other])]).choices[0]?.parts).toEqual([
+      { kind: 'text', text: 'Hi' },
+      { kind: 'text', text: 'Ho' },
+    ])
+  })
+
+  test('reports audio, which belongs to no item', () => {
+    const from = source()
+    collect([{ type: 'response.audio.delta', delta: 'AAAA' }, empty], from)
+    expect(from.notes.losses.codes).toEqual(['answer.event.response.audio.delta'])
+  })
+})
+
 const last = (output: readonly unknown[], rest: Wire = {}): Wire => ({
   type: 'response.completed',
   response: { id: 'r', status: 'completed', output, ...rest },
@@ -100,6 +159,18 @@ const readBothWays = (output: readonly unknown[], rest: Wire = {}, from = source
   expect(collect([last(output, rest)], from)).toEqual(answer)
   return answer
 }
+
+test.each([
+  ['a text instead of the list of parts', { type: 'message', content: 'x' }],
+  ['texts instead of parts', { type: 'message', content: ['x'] }],
+  ['no type', { role: 'assistant', content: [{ type: 'output_text', text: 'x' }] }],
+])('a message with %s is read', (_, message) => {
+  const reasoning = { type: 'reasoning', summary: 'hm' }
+  expect(readBothWays([reasoning, message]).choices[0]!.parts).toEqual([
+    { kind: 'reasoning', text: 'hm' },
+    { kind: 'text', text: 'x' },
+  ])
+})
 
 describe('an answer', () => {
   const text = { type: 'message', content: [{ type: 'output_text', text: 'x', annotations: [] }] }

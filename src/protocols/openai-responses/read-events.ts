@@ -4,6 +4,7 @@
 
 import { answerTooLarge } from '../../base/answer-too-large.ts'
 import type { AnswerEvent, AnswerPart, EventReader, PartOpening } from '../neutral/answer.ts'
+import { readArgumentText } from '../neutral/call-arguments.ts'
 import { isWholeObject } from '../neutral/cut-call.ts'
 import type { ReasoningState } from '../neutral/reasoning-state.ts'
 import { isObject } from '../request/json-body.ts'
@@ -13,6 +14,7 @@ import { readCitation, readCitations } from './citations.ts'
 import type { OutputCallHead, ResponsesAnswerContext } from './read-answer.ts'
 import {
   buildUnknownPart,
+  contentOf,
   hasLostCall,
   isTextType,
   readCallHead,
@@ -22,6 +24,7 @@ import {
   readOtherItem,
   readReasoningState,
   textOf,
+  typeOf,
   unwrapInput,
   upstreamFailed,
 } from './read-answer.ts'
@@ -49,6 +52,9 @@ interface Item {
   /** Keys: `text:0`, `refusal:1`, `raw`, `summary`, `call`. */
   readonly parts: Map<string, OpenPart>
   done: boolean
+  id?: string
+  /** The item as it was added. It counts if no event says that the item is done. */
+  added?: Json
 }
 
 export function openEventReader(context: ResponsesAnswerContext): EventReader {
@@ -58,6 +64,8 @@ export function openEventReader(context: ResponsesAnswerContext): EventReader {
 class Reader implements EventReader {
   readonly #context: ResponsesAnswerContext
   readonly #items = new Map<number, Item>()
+  /** Undefined for an id that several items have. */
+  readonly #itemsById = new Map<string, Item | undefined>()
   readonly #kinds = new Set<AnswerPart['kind']>()
   /** Items that only this dialect has. */
   readonly #others: Json[] = []
@@ -105,7 +113,7 @@ class Reader implements EventReader {
       case 'response.output_item.added':
         return this.#itemAdded(event)
       case 'response.output_item.done':
-        return isObject(event.item) ? this.#itemDone(this.#item(event), event.item) : undefined
+        return isObject(event.item) ? this.#itemDone(this.#item(event, 'done'), event.item) : undefined
       case 'response.completed':
       case 'response.incomplete':
       case 'response.cancelled':
@@ -122,17 +130,28 @@ class Reader implements EventReader {
     const at = Number.isSafeInteger(event.content_index) ? event.content_index : 0
     switch (type) {
       case 'response.output_text.delta':
-        return this.#addText(this.#item(event), { key: `text:${at}`, opening: { part: 'text' } }, event)
+        return this.#addText(this.#item(event), contentKey('text', at), event)
+      case 'response.output_text.done':
+        return this.#addWhole(this.#item(event), contentKey('text', at), { ...event, delta: event.text })
       case 'response.refusal.delta':
-        return this.#addText(this.#item(event), { key: `refusal:${at}`, opening: { part: 'refusal' } }, event)
+        return this.#addText(this.#item(event), contentKey('refusal', at), event)
+      case 'response.refusal.done':
+        return this.#addWhole(this.#item(event), contentKey('refusal', at), { ...event, delta: event.refusal })
       case 'response.reasoning_summary_text.delta':
-        return this.#addThought(event, { key: 'summary', opening: { part: 'reasoning' } }, event.summary_index)
+        return this.#addThought(event, summaryKey, event.summary_index)
+      case 'response.reasoning_summary_text.done':
+        return this.#addWholeThought(event, summaryKey, event.summary_index)
       case 'response.reasoning_text.delta':
       case 'response.reasoning_raw_text.delta':
-        return this.#addThought(event, { key: 'raw', opening: { part: 'reasoning', raw: true } }, event.content_index)
+        return this.#addThought(event, rawKey, event.content_index)
+      case 'response.reasoning_text.done':
+        return this.#addWholeThought(event, rawKey, event.content_index)
       case 'response.function_call_arguments.delta':
       case 'response.custom_tool_call_input.delta':
         return this.#addArguments(event)
+      case 'response.function_call_arguments.done':
+      case 'response.custom_tool_call_input.done':
+        return this.#addWholeArguments(event)
       case 'response.output_text.annotation.added':
         return this.#addCitation(event, `text:${at}`)
       case 'response.content_part.done':
@@ -140,8 +159,9 @@ class Reader implements EventReader {
         if (!isObject(event.part) || contentOpening(event.part.type) === undefined) return undefined
         return this.#contentDone(this.#item(event), event.part, at)
       default:
-        // Other deltas are repeated when their item is done. Events with another prefix are unknown, and lost.
-        if (!type.startsWith('response.') && type !== 'keepalive') {
+        // Other deltas are repeated when their item is done, but not audio, which belongs to no item. Events with another
+        // prefix are unknown, and lost.
+        if ((!type.startsWith('response.') && type !== 'keepalive') || AUDIO_EVENT.test(type)) {
           this.#context.source.notes.losses.add(`answer.event.${type}`)
         }
         return undefined
@@ -154,11 +174,27 @@ class Reader implements EventReader {
     this.#events.push({ kind: 'start', ...readHead(response) })
   }
 
-  #item(event: Json): Item {
+  /** Some servers leave out the position. The event then belongs to the current item, unless another item must begin. */
+  #item(event: Json, kind: 'added' | 'done' | 'piece' = 'piece'): Item {
     const { output_index: at } = event
-    // Some servers leave out the position. The event then belongs to the current item.
+    const current = this.#items.get(this.#position)
     if (Number.isSafeInteger(at)) this.#position = at as number
-    return this.#itemAt(this.#position)
+    else if (kind === 'added' ? current !== undefined : kind === 'done' && current?.done) {
+      this.#position = this.#nextPosition()
+    }
+    const item = this.#itemAt(this.#position)
+    if (item.id === undefined) this.#noteId(item, textOf(isObject(event.item) ? event.item.id : event.item_id))
+    return item
+  }
+
+  #nextPosition(): number {
+    return Math.max(-1, ...this.#items.keys()) + 1
+  }
+
+  #noteId(item: Item, id: string): void {
+    if (id === '') return
+    item.id = id
+    this.#itemsById.set(id, this.#itemsById.has(id) ? undefined : item)
   }
 
   #itemAt(at: number): Item {
@@ -198,6 +234,23 @@ class Reader implements EventReader {
     })
   }
 
+  /** Some servers send a text or arguments only when they are complete. */
+  #addWhole(item: Item, key: PartKey, event: Json): void {
+    if (item.parts.get(key.key)?.grown !== true) this.#addText(item, key, event)
+  }
+
+  #addWholeThought(event: Json, key: PartKey, paragraph: unknown): void {
+    const { grown = false, paragraph: last = 0 } = this.#item(event).parts.get(key.key) ?? {}
+    if (!grown || (typeof paragraph === 'number' && paragraph > last)) {
+      this.#addThought({ ...event, delta: event.text }, key, paragraph)
+    }
+  }
+
+  #addWholeArguments(event: Json): void {
+    if (this.#item(event).parts.get('call')?.grown === true) return
+    this.#addArguments({ ...event, delta: readArgumentText(event.arguments ?? event.input) })
+  }
+
   #close(part: OpenPart | undefined, sealed?: ReasoningState, isCut = false): void {
     if (part === undefined || part.closed) return
     part.closed = true
@@ -219,8 +272,9 @@ class Reader implements EventReader {
   }
 
   #itemAdded(event: Json): void {
-    const item = this.#item(event)
+    const item = this.#item(event, 'added')
     const { item: json } = event
+    if (isObject(json)) item.added = json
     if (isObject(json)) addLostItemFields(json, this.#context.source.notes.losses)
     if (isObject(json) && isCall(json.type) && textOf(json.name) !== '') this.#openCall(item, json)
   }
@@ -260,7 +314,7 @@ class Reader implements EventReader {
     if (opening === undefined) return this.#addUnknownPart(item, part, at)
     const key = { key: `${opening.part}:${at}`, opening }
     const text = textOf(opening.part === 'text' ? part.text : part.refusal)
-    if (item.parts.get(key.key)?.grown !== true) this.#addText(item, key, { delta: text, logprobs: part.logprobs })
+    this.#addWhole(item, key, { delta: text, logprobs: part.logprobs })
     const open = item.parts.get(key.key)
     if (open === undefined || open.closed) return
     if (open.cited !== true) {
@@ -292,13 +346,14 @@ class Reader implements EventReader {
   #itemDone(item: Item, json: Json): void {
     if (item.done) return this.#readUnknownParts(item, json)
     addLostItemFields(json, this.#context.source.notes.losses)
-    if (json.type === 'message') {
-      const content = Array.isArray(json.content) ? (json.content as readonly unknown[]) : []
-      content.forEach((part, at) => (isObject(part) ? this.#contentDone(item, part, at) : undefined))
-    } else if (json.type === 'reasoning') this.#reasoningDone(item, json)
-    else if (isCall(json.type) && (item.parts.has('call') || textOf(json.name) !== '')) this.#callDone(item, json)
-    else if (typeof json.type === 'string') {
-      const part = readOtherItem(json, json.type, this.#context)
+    const type = typeOf(json)
+    if (type === undefined) this.#context.source.notes.losses.add('answer.output')
+    else if (type === 'message') {
+      contentOf(json).forEach((part, at) => (isObject(part) ? this.#contentDone(item, part, at) : undefined))
+    } else if (type === 'reasoning') this.#reasoningDone(item, json)
+    else if (isCall(type) && (item.parts.has('call') || textOf(json.name) !== '')) this.#callDone(item, json)
+    else {
+      const part = readOtherItem(json, type, this.#context)
       if (part.kind === 'native') this.#others.push(json)
       this.#kinds.add(part.kind)
       this.#events.push({ kind: 'whole', index: this.#nextIndex++, choice: 0, part })
@@ -311,7 +366,7 @@ class Reader implements EventReader {
       [rawKey, joinTexts(json.content)],
       [summaryKey, joinTexts(json.summary)],
     ] as const) {
-      if (item.parts.get(key.key)?.grown !== true) this.#addText(item, key, { delta: text })
+      this.#addWhole(item, key, { delta: text })
     }
     const sealed = readReasoningState(json, this.#context)
     if (sealed === undefined) return
@@ -322,9 +377,9 @@ class Reader implements EventReader {
   #callDone(item: Item, json: Json): void {
     const part = this.#openCall(item, json)
     if (part === undefined) return
-    const whole = textOf(json.type === 'custom_tool_call' ? json.input : json.arguments)
+    const whole = readArgumentText(json.type === 'custom_tool_call' ? json.input : json.arguments)
     if (part.held !== undefined) this.#sendHeldText(part, part.grown ? undefined : whole)
-    else if (!part.grown) this.#addText(item, callKey, { delta: whole })
+    else this.#addWhole(item, callKey, { delta: whole })
   }
 
   /** Sends the text of a custom tool that was sent to the upstream as a function. */
@@ -356,13 +411,27 @@ class Reader implements EventReader {
     addLostResponseFields(response, this.#context.source.notes.losses)
     const output = Array.isArray(response.output) ? (response.output as readonly unknown[]) : []
     for (const item of output) if (isObject(item)) addLostItemFields(item, this.#context.source.notes.losses)
-    output.forEach((item, at) => (isObject(item) ? this.#itemDone(this.#itemAt(at), item) : undefined))
+    const taken = new Set<Item>()
+    output.forEach((json, at) => {
+      if (!isObject(json)) return
+      const item = this.#findItem(json, at, taken)
+      taken.add(item)
+      this.#itemDone(item, json)
+    })
+    for (const item of this.#items.values()) if (!item.done && item.added) this.#itemDone(item, item.added)
     this.#closeAll()
     const usage = readUsage(response)
     if (usage !== undefined && usage !== 'nonsense') this.#events.push({ kind: 'usage', usage })
     const { service_tier: tier } = response
     if (typeof tier === 'string') this.#events.push({ kind: 'class', serviceClass: tier })
     this.#finish({ ...response, status: response.status ?? status })
+  }
+
+  /** Finds an item of the last event. Some servers count the positions there in another way, and some change the ids. */
+  #findItem({ id }: Json, at: number, taken: ReadonlySet<Item>): Item {
+    const [byId, placed] = [this.#itemsById.get(textOf(id)), this.#items.get(at)]
+    if (byId !== undefined && !taken.has(byId)) return byId
+    return this.#itemAt(placed !== undefined && taken.has(placed) ? this.#nextPosition() : at)
   }
 
   #finish(response: Json): void {
@@ -377,10 +446,14 @@ interface PartKey {
   readonly opening: PartOpening
 }
 
+const contentKey = (part: 'text' | 'refusal', at: unknown): PartKey => ({ key: `${part}:${at}`, opening: { part } })
+
 const rawKey: PartKey = { key: 'raw', opening: { part: 'reasoning', raw: true } }
 const summaryKey: PartKey = { key: 'summary', opening: { part: 'reasoning' } }
 /** Only for lookups: a call is opened with its name and id. */
 const callKey: PartKey = { key: 'call', opening: { part: 'call', id: '', name: '' } }
+
+const AUDIO_EVENT = /^response\.(?:output_)?audio\./
 
 const isCall = (type: unknown): boolean => type === 'function_call' || type === 'custom_tool_call'
 

@@ -146,10 +146,12 @@ function sealedOf(item: Json, at: string): ReasoningState | undefined {
   return unpackReasoningState(value) ?? { form: 'encrypted', value, ...(typeof id === 'string' && { id }) }
 }
 
-/** Joins texts as paragraphs. */
+/** Joins texts as paragraphs. Some servers send a text instead of the list, or instead of a part. */
 export function joinTexts(parts: unknown): string {
-  if (!Array.isArray(parts)) return ''
-  const texts = parts.flatMap(part => (isObject(part) && typeof part.text === 'string' ? [part.text] : []))
+  const texts = (Array.isArray(parts) ? (parts as readonly unknown[]) : [parts]).map(part => {
+    const text = isObject(part) ? part.text : part
+    return typeof text === 'string' ? text : ''
+  })
   return texts.filter(part => part !== '').join(PARAGRAPH)
 }
 
