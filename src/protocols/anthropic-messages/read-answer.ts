@@ -1,8 +1,8 @@
 // Reads a whole message of an upstream into the neutral answer.
 
 import { Refusal } from '../../base/errors.ts'
-import { writeJson } from '../../base/text/long-integers.ts'
 import type { Answer, AnswerPart } from '../neutral/answer.ts'
+import { readArgumentObject } from '../neutral/call-arguments.ts'
 import { readChoiceEnd } from '../neutral/finish-reasons.ts'
 import type { AnswerSource } from '../protocol.ts'
 import { addLostFields } from '../request/fields.ts'
@@ -11,13 +11,15 @@ import type { Json } from '../request/json-type.ts'
 import { addLostBlockFields, answerFields, lostIn, readExplanation, readStopReason } from './answer-fields.ts'
 import { unwrapInput } from './arguments.ts'
 import { readCitations } from './read-messages.ts'
+import { contentOf } from './response.ts'
 import { readServedClass, readUsage } from './usage.ts'
 
 export function readWholeAnswer(json: unknown, source: AnswerSource): Answer {
-  if (!isObject(json) || !Array.isArray(json.content)) throw new Refusal('upstream_unusable', 'not a message')
+  const content = isObject(json) ? contentOf(json) : undefined
+  if (!isObject(json) || content === undefined) throw new Refusal('upstream_unusable', 'not a message')
   const { losses } = source.notes
   addLostFields(json, answerFields, { path: '', losses })
-  const parts = json.content.flatMap((block: unknown) => (isObject(block) ? readBlock(block, source) : []))
+  const parts = content.flatMap(block => (isObject(block) ? readBlock(block, source) : []))
   const explanation = readExplanation(json.stop_details, losses)
   if (explanation !== undefined) parts.push({ kind: 'refusal', text: explanation })
   const { id, model, usage: report, stop_sequence: stopSequence } = json
@@ -61,7 +63,7 @@ function readBlock(block: Json, source: AnswerSource): AnswerPart[] {
     }
     case 'tool_use': {
       const name = toText(block.name)
-      const input = isObject(block.input) ? writeJson(block.input) : '{}'
+      const input = readArgumentObject(block.input)
       if (name === '') return [buildNativePart(block)]
       if (name === notes.schemaTool) return [{ kind: 'text', text: input }]
       return [{ kind: 'call', id: toText(block.id) || source.mintCallId(), ...buildCall(name, input, source) }]

@@ -5,8 +5,8 @@ import { answerTooLarge } from '../../base/answer-too-large.ts'
 import { bounds } from '../../base/bounds.ts'
 import type { Usage } from '../../base/money/usage.ts'
 import { jsonText } from '../../base/text/json-text.ts'
-import { writeJson } from '../../base/text/long-integers.ts'
 import type { AnswerEvent, EventReader, PartOpening } from '../neutral/answer.ts'
+import { readArgumentObject, readArgumentText } from '../neutral/call-arguments.ts'
 import { isWholeObject } from '../neutral/cut-call.ts'
 import type { ChoiceContents } from '../neutral/finish-reasons.ts'
 import { readChoiceEnd } from '../neutral/finish-reasons.ts'
@@ -224,7 +224,7 @@ export class MessageEventReader implements EventReader {
       case 'citations_delta':
         return this.#addCitation(block, delta.citation)
       default:
-        this.#addText(block, delta.text ?? delta.thinking ?? delta.partial_json ?? delta.content)
+        this.#addText(block, delta.text ?? delta.thinking ?? delta.content ?? readArgumentText(delta.partial_json))
     }
   }
 
@@ -288,7 +288,7 @@ export class MessageEventReader implements EventReader {
   #endInput(block: Block): void {
     const { kind, json, held } = block
     const index = this.#openPart(block)
-    const input = block.written ? held : isObject(json.input) ? writeJson(json.input) : '{}'
+    const input = block.written ? held : readArgumentObject(json.input)
     const text = kind === 'custom' ? unwrapInput(input) : block.written ? '' : input
     if (text !== '') this.#events.push({ kind: 'delta', index, text })
   }

@@ -15,11 +15,12 @@ export function readAnswer(body: Buffer): AnswerReading | undefined {
   const answer = parseUpstreamJson(body)
   if (!isObject(answer)) return undefined
   if (answer.type === 'error' || answer.error) return { outputBytes: 0, error: readError(answer.error ?? answer) }
-  if (!Array.isArray(answer.content)) return undefined
+  const content = contentOf(answer)
+  if (content === undefined) return undefined
   let outputBytes = 0
-  for (const block of answer.content) outputBytes += countWrittenBytes(block)
+  for (const block of content) outputBytes += countWrittenBytes(block)
   const { usage } = answer
-  const uses = countToolUses(answer.content)
+  const uses = countToolUses(content)
   return {
     json: answer,
     outputBytes,
@@ -28,6 +29,13 @@ export function readAnswer(body: Buffer): AnswerReading | undefined {
     ...(uses !== undefined && { uses }),
     ...readFailed(answer.stop_reason),
   }
+}
+
+/** The blocks of a message. Some servers write an empty list as null, or a text instead of a list. */
+export function contentOf({ type, content }: Json): readonly unknown[] | undefined {
+  if (Array.isArray(content)) return content as readonly unknown[]
+  if (typeof content === 'string') return [{ type: 'text', text: content }]
+  return content === null && type === 'message' ? [] : undefined
 }
 
 /** Counts the use of a provider's tool that a block reports. */

@@ -3,7 +3,7 @@
 
 import type { Losses } from '../neutral/losses.ts'
 import type { FieldTable } from '../request/fields.ts'
-import { addLostFields, tableOf } from '../request/fields.ts'
+import { addLostFields, isEmpty, tableOf } from '../request/fields.ts'
 import { isObject } from '../request/json-body.ts'
 import type { Json } from '../request/json-type.ts'
 import { callFields, partFields } from './fields.ts'
@@ -41,6 +41,7 @@ export function addLostCandidateFields(candidate: Json, losses: Losses): void {
   addLostFields(candidate, candidateFields, { path: 'candidates', losses })
   if (hasBlocked(candidate)) losses.add('answer.candidates.safetyRatings')
   if (isObject(content)) addLostFields(content, contentFields, { path: 'content', losses })
+  else if (!isEmpty(content)) losses.add('answer.candidates.content')
   if (isObject(grounding)) addLostFields(grounding, groundingFields, { path: 'groundingMetadata', losses })
 }
 
@@ -48,8 +49,11 @@ export function addLostCandidateFields(candidate: Json, losses: Losses): void {
 const hasBlocked = ({ safetyRatings: ratings }: Json): boolean =>
   Array.isArray(ratings) && ratings.some(rating => isObject(rating) && rating.blocked === true)
 
+/** The pieces of a call are joined. */
+const answerCallFields: FieldTable = { ...callFields, partialArgs: 'read' }
+
 /** Records the lost fields of a part. A part of an unknown kind is passed on as a native part and recorded as a whole. */
 export function addLostPartFields(part: Json, losses: Losses): void {
   addLostFields(part, partFields, { path: 'parts', losses })
-  if (isObject(part.functionCall)) addLostFields(part.functionCall, callFields, { path: 'functionCall', losses })
+  if (isObject(part.functionCall)) addLostFields(part.functionCall, answerCallFields, { path: 'functionCall', losses })
 }

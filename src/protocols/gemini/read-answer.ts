@@ -2,9 +2,10 @@
 // whole answer is read as a stream of one chunk.
 
 import { Refusal } from '../../base/errors.ts'
-import { parseJson, writeJson } from '../../base/text/long-integers.ts'
+import { parseJson } from '../../base/text/long-integers.ts'
 import type { Answer, AnswerEvent, EventReader, PartOpening, TokenProb } from '../neutral/answer.ts'
 import { collectAnswer } from '../neutral/answer-collector.ts'
+import { readArgumentObject } from '../neutral/call-arguments.ts'
 import type { ChoiceContents } from '../neutral/finish-reasons.ts'
 import { isKnownReason, readChoiceEnd } from '../neutral/finish-reasons.ts'
 import type { ReasoningState } from '../neutral/reasoning-state.ts'
@@ -12,7 +13,9 @@ import type { AnswerSource } from '../protocol.ts'
 import { isObject } from '../request/json-body.ts'
 import type { Json } from '../request/json-type.ts'
 import { addLostAnswerFields, addLostCandidateFields, addLostPartFields } from './answer-fields.ts'
+import { parseObject } from './argument-json.ts'
 import { partFields, partKinds } from './fields.ts'
+import { asList } from './input.ts'
 import { readLogprobs } from './logprobs.ts'
 import { readFile, readInline } from './media.ts'
 import { placeholderSignatures } from './packed-state.ts'
@@ -172,7 +175,7 @@ class AnswerReader implements EventReader {
     const { content, finishReason } = candidate
     addLostCandidateFields(candidate, this.#source.notes.losses)
     choice.logprobs = readLogprobs(candidate.logprobsResult)
-    const parts = isObject(content) && Array.isArray(content.parts) ? (content.parts as readonly unknown[]) : []
+    const parts = isObject(content) ? asList(content.parts) : []
     choice.texts.startChunk()
     for (const part of parts) if (isObject(part)) this.#readPart(choice, part)
     this.#readSources(choice, candidate)
@@ -287,17 +290,17 @@ class AnswerReader implements EventReader {
       return this.#source.notes.losses.add('function_call')
     }
     const { schemaTool } = this.#source.notes
-    const args = isObject(call.args) ? call.args : {}
-    if (call.name === schemaTool) return this.#addText(choice, 'text', writeJson(args))
+    if (call.name === schemaTool) return this.#addText(choice, 'text', readArgumentObject(call.args))
     choice.hasCalls = true
     this.#runAfterText(choice, () => this.#emitCall(choice, call as NamedCall, sealed))
   }
 
   #emitCall(choice: Choice, call: NamedCall, sealed: ReasoningState | undefined): void {
     const { renamed, wrapped } = this.#source.notes
-    const args = isObject(call.args) ? call.args : {}
-    const isCustom = wrapped?.has(call.name) === true && typeof args.input === 'string'
-    const text = isCustom ? (args.input as string) : writeJson(args)
+    const whole = readArgumentObject(call.args)
+    const input = wrapped?.has(call.name) === true ? parseObject(whole)?.input : undefined
+    const isCustom = typeof input === 'string'
+    const text = isCustom ? input : whole
     const name = renamed.get(call.name) ?? call.name
     const isNamed = typeof call.id === 'string' && call.id !== '' && !this.#ids.has(call.id)
     const id = isNamed ? (call.id as string) : this.#source.mintCallId()
@@ -325,8 +328,11 @@ class AnswerReader implements EventReader {
     choice.hasParts = true
     const [index, value] = [this.#parts++, part[kind]]
     const isMedia = (kind === 'inlineData' || kind === 'fileData') && isObject(value)
-    const media = isMedia ? this.#readMedia(kind, value) : undefined
-    const native = { kind: 'native', dialect: 'gemini', what: kind, value: part } as const
+    // Other dialects have no images in thoughts, and would take a draft for the answer.
+    const isDraft = isMedia && part.thought === true
+    const media = isMedia && !isDraft ? this.#readMedia(kind, value) : undefined
+    if (media !== undefined && part.thoughtSignature) this.#source.notes.losses.add('reasoning_state')
+    const native = { kind: 'native', dialect: 'gemini', what: isDraft ? `thought.${kind}` : kind, value: part } as const
     this.#events.push({ kind: 'whole', index, choice: choice.number, part: media ?? native })
   }
 

@@ -9,6 +9,7 @@ import type { Json } from '../request/json-type.ts'
 import type { MediaBytes } from '../usage/media-bytes.ts'
 import { BYTES_PER_IMAGE, estimateAudioBytes, pickMediaBytes } from '../usage/media-bytes.ts'
 import { estimateTextBytes } from '../usage/text-bytes.ts'
+import { asList } from './input.ts'
 import { readQueries, readUsage } from './usage.ts'
 
 export function readAnswer(body: Buffer): AnswerReading | undefined {
@@ -73,8 +74,7 @@ export function readServiceClass(usage: unknown): string | undefined {
 
 function listParts(candidate: unknown): readonly Json[] {
   const content = isObject(candidate) ? candidate.content : undefined
-  const parts = isObject(content) ? content.parts : undefined
-  return Array.isArray(parts) ? (parts as readonly unknown[]).filter(isObject) : []
+  return isObject(content) ? asList(content.parts).filter(isObject) : []
 }
 
 function countThoughtBytes(candidate: unknown): number {

@@ -1,7 +1,7 @@
 // Writes a whole neutral answer as a chat completion.
 
 import type { Answer, AnswerChoice, AnswerPart } from '../neutral/answer.ts'
-import type { CallPart } from '../neutral/conversation.ts'
+import type { CallPart, MediaPart } from '../neutral/conversation.ts'
 import { addFinishLoss } from '../neutral/finish-reasons.ts'
 import type { Losses } from '../neutral/losses.ts'
 import { translateServedTier } from '../neutral/service-tier.ts'
@@ -119,9 +119,26 @@ function writeCalls(calls: readonly CallPart[], target: AnswerTarget, legacy: bo
   return { tool_calls: written }
 }
 
+type Sound = MediaPart & { readonly source: { readonly at: 'inline' } }
+
+const isSound = (part: AnswerPart): part is Sound => part.kind === 'audio' && part.source.at === 'inline'
+
+/** A message has one audio. Pieces of raw samples are joined; of several files only the first can be sent. */
+function joinSounds(parts: readonly AnswerPart[], losses: Losses): readonly AnswerPart[] {
+  const sounds = parts.filter(isSound)
+  const [first] = sounds
+  if (first === undefined || sounds.length === 1) return parts
+  const { mime } = first.source
+  const isRaw = /^audio\/(?:l16|pcm)\b/i.test(mime) && sounds.every(({ source }) => source.mime === mime)
+  if (!isRaw) losses.add('audio')
+  const samples = (isRaw ? sounds : [first]).map(({ source }) => Buffer.from(source.base64, 'base64'))
+  const joined = { ...first, source: { ...first.source, base64: Buffer.concat(samples).toString('base64') } }
+  return [...parts.filter(part => !isSound(part)), joined]
+}
+
 function writeMediaFields(parts: readonly AnswerPart[], target: AnswerTarget): object {
   const fields: Record<string, unknown> = {}
-  for (const part of parts) {
+  for (const part of joinSounds(parts, target.losses)) {
     if (!('source' in part) && part.kind !== 'native') continue
     const { images, ...rest } = writeMedia(part, target)
     if (Array.isArray(images)) fields.images = [...((fields.images as unknown[] | undefined) ?? []), ...images]

@@ -202,7 +202,10 @@ function writeContentPart(
   part: Extract<AnswerPart, { kind: 'text' | 'refusal' }>,
   items: OutputItems,
 ): Json | undefined {
-  if (part.text === '') return undefined
+  if (part.text === '') {
+    if (part.kind === 'text' && part.citations !== undefined) items.addLoss('citations')
+    return undefined
+  }
   if (part.kind === 'refusal') return buildRefusalPart(part.text)
   const { text, citations = [], logprobs } = part
   const annotations = citations.flatMap((citation): Json[] => {

@@ -314,7 +314,10 @@ class Writer implements EventWriter {
     const { opening } = part
     if (opening.part === 'call') return this.#closeCall(part, opening, { sealed: sealed ?? opening.sealed, isCut })
     if (opening.part === 'reasoning' && sealed !== undefined) this.#addPart(part)
-    if (part.position === undefined) return
+    if (part.position === undefined) {
+      if (part.annotations.length > 0) this.#items.addLoss('citations')
+      return
+    }
     const text = part.text.text()
     if (opening.part === 'reasoning') this.#closeThought(part, { text, raw: opening.raw === true, sealed })
     else this.#closeContent(part, text)
