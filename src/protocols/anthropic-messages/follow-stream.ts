@@ -56,6 +56,7 @@ export class MessageStreamFollower implements StreamFollower {
         this.#lastIndex = json.index
         if (!isObject(json.content_block)) return
         if (this.#blocks.size >= BLOCKS_MAX) throw answerTooLarge(`The answer has more than ${BLOCKS_MAX} blocks.`)
+        this.#keepEarlier(json.index)
         this.#blocks.set(json.index, { json: mergedCopy(json.content_block), input: '', isOpen: true })
         return
       case 'content_block_delta': {
@@ -106,6 +107,15 @@ export class MessageStreamFollower implements StreamFollower {
       ...rest,
       ...(cut && { stop_reason: 'max_tokens', stop_sequence: null, usage: this.#cutUsage(cut) }),
     }
+  }
+
+  /** Some providers give several blocks the same index. The earlier block keeps its place in the message. */
+  #keepEarlier(index: unknown): void {
+    const block = this.#blocks.get(index)
+    if (block === undefined) return
+    block.isOpen = false
+    this.#blocks.delete(index)
+    this.#blocks.set(block, block)
   }
 
   #head(): MutableJson {

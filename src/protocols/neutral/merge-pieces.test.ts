@@ -56,6 +56,41 @@ test('too many calls of tools, blocks and items are refused', () => {
   expect(() => follow('openai-responses', items)).toThrow(Refusal)
 })
 
+test('a whole message at the end of a chat stream does not double its pieces', () => {
+  const call = { index: 0, id: 'a', type: 'function', function: { name: 'f', arguments: '{}' } }
+  const whole = { role: 'assistant', content: 'Hi', name: 'Vendor', tool_calls: [call] }
+  const events = [
+    { choices: [{ index: 0, delta: { role: 'assistant', content: 'H' } }] },
+    { choices: [{ index: 0, delta: { content: 'i', tool_calls: [call] } }] },
+    { choices: [{ index: 0, message: whole, finish_reason: 'tool_calls' }] },
+  ]
+  const { index: _index, ...written } = call
+  const message = { ...whole, tool_calls: [written] }
+  for (const list of [events, events.slice(2)]) {
+    expect(follow('openai-chat', list, true).answer().choices).toEqual([
+      { index: 0, message, finish_reason: 'tool_calls' },
+    ])
+  }
+})
+
+test('blocks of Anthropic that have the same index are all kept', () => {
+  const block = (content_block: object, delta: object) => [
+    { type: 'content_block_start', index: 0, content_block },
+    { type: 'content_block_delta', index: 0, delta },
+    { type: 'content_block_stop', index: 0 },
+  ]
+  const events = [
+    { type: 'message_start', message: { id: 'm', type: 'message', role: 'assistant', model: 'x', content: [] } },
+    ...block({ type: 'thinking', thinking: '', signature: 's' }, { type: 'thinking_delta', thinking: 'hm' }),
+    ...block({ type: 'text', text: '' }, { type: 'text_delta', text: 'Hi' }),
+    { type: 'message_delta', delta: { stop_reason: 'end_turn' } },
+  ]
+  expect(follow('anthropic-messages', events, true).answer().content).toMatchObject([
+    { type: 'thinking', thinking: 'hm' },
+    { type: 'text', text: 'Hi' },
+  ])
+})
+
 test('the probabilities of tokens, which are many times as large as the text, are kept only for a collected answer', () => {
   const logprobs = [{ token: 'a', logprob: -1, top_logprobs: [] }]
   const events = [

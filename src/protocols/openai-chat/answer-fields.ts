@@ -12,23 +12,27 @@ export const answerFields: FieldTable = {
   ...tableOf('read', 'x_groq base_resp'),
   ...tableOf('moot', 'system_fingerprint provider time_info obfuscation request_id type'),
   ...tableOf('moot', 'prompt_filter_results content_filter_results'),
+  // What vendors say about the call: its status and id, their models and their speed.
+  ...tableOf('moot', 'code message sid metadata note timings stats model_info runtime perf_metrics p'),
 }
 
 export const searchInfoFields: FieldTable = tableOf('read', 'search_results')
 
 export const choiceFields: FieldTable = {
-  ...tableOf('read', 'index message delta finish_reason logprobs error stop_reason matched_stop'),
+  ...tableOf('read', 'index message delta text finish_reason logprobs error stop_reason matched_stop usage'),
+  ...tableOf('moot', 'seed token_id token_ids'),
   ...tableOf('moot', 'native_finish_reason content_filter_results content_filter_result content_filter_offsets'),
 }
 
 export const messageFields: FieldTable = {
   ...tableOf('read', 'role content refusal reasoning_content reasoning reasoning_details annotations audio images'),
   ...tableOf('read', 'function_call tool_calls encrypted_content citations search_results web_search'),
+  ...tableOf('moot', 'name channel token_id'),
 }
 
 export const contentFields: FieldTable = tableOf('read', 'type text thinking refusal image_url')
 
-export const callFields: FieldTable = tableOf('read', 'index id type function custom extra_content')
+export const callFields: FieldTable = tableOf('read', 'index id type function custom extra_content name arguments')
 
 /** Whether everything that an object says is in fields that are not known here. Its `type` and ids say nothing alone. */
 export function isUnknown(json: Readonly<Record<string, unknown>>, known: FieldTable): boolean {

@@ -7,6 +7,7 @@ import { CUT_ARGUMENTS } from '../neutral/cut-call.ts'
 import type { MutableJson } from '../neutral/merge-pieces.ts'
 import { mergePiece, replaceFields } from '../neutral/merge-pieces.ts'
 import type { AnswerTarget, StreamFollower } from '../protocol.ts'
+import { isEmpty } from '../request/fields.ts'
 import { isObject } from '../request/json-body.ts'
 import type { Json } from '../request/json-type.ts'
 import { buildAnswerId } from './answer-parts.ts'
@@ -25,6 +26,8 @@ interface FollowedChoice {
   readonly message: MutableJson
   readonly calls: FollowedCall[]
   isBegun: boolean
+  /** Pieces of the message have arrived. */
+  hasPieces: boolean
 }
 
 interface FollowedCall {
@@ -124,7 +127,14 @@ export class ChatStreamFollower implements StreamFollower {
   #choice(index: number): FollowedChoice | undefined {
     if (index < 0 || index >= CHOICES_MAX) return undefined
     while (this.#choices.length <= index) {
-      this.#choices.push({ index: this.#choices.length, fields: {}, message: {}, calls: [], isBegun: false })
+      this.#choices.push({
+        index: this.#choices.length,
+        fields: {},
+        message: {},
+        calls: [],
+        isBegun: false,
+        hasPieces: false,
+      })
     }
     return this.#choices[index]
   }
@@ -134,7 +144,8 @@ export class ChatStreamFollower implements StreamFollower {
     if (choice === undefined) return
     replaceFields(choice.fields, fields)
     if (logprobs !== undefined && this.#keepsContent) mergePiece(choice.fields, { logprobs })
-    const piece = isObject(delta) ? delta : isObject(message) ? message : {}
+    const piece = isObject(delta) ? delta : isObject(message) ? withoutRepetition(message, choice) : {}
+    choice.hasPieces ||= isObject(delta)
     choice.isBegun = true
     const { tool_calls: calls, function_call: legacy, ...rest } = piece
     if (this.#keepsContent) mergePiece(choice.message, rest)
@@ -166,6 +177,13 @@ export class ChatStreamFollower implements StreamFollower {
     if (this.#callChars > bounds.frameBytesMax) throw answerTooLarge('A call of a tool in it is too long.')
     return call
   }
+}
+
+/** Some streams end with the whole message. Returns those of its fields that no piece had. */
+function withoutRepetition(message: Json, { message: before, calls, hasPieces }: FollowedChoice): Json {
+  if (!hasPieces) return message
+  const isNew = (name: string): boolean => (name === 'tool_calls' ? calls.length === 0 : isEmpty(before[name]))
+  return Object.fromEntries(Object.entries(message).filter(([name]) => isNew(name)))
 }
 
 /** Whether no argument of a function call has arrived. */

@@ -106,6 +106,31 @@ describe('tool calls', () => {
     expect(partsOf(open(0, 'a', 'f'), open(1, 'a', 'g'))).toEqual([call('a', 'f', '{}'), call('call_m0', 'g', '{}')])
   })
 
+  test('with the same index and without ids are distinguished by their names, or because each is complete', () => {
+    const wholeCall = (name: string, text: string) => piece({ index: 0, id: '', function: { name, arguments: text } })
+    expect(partsOf(wholeCall('f', '{"x":1}'), wholeCall('g', '{"y":2}'), wholeCall('g', '{"y":3}'))).toEqual([
+      call('call_m0', 'f', '{"x":1}'),
+      call('call_m1', 'g', '{"y":2}'),
+      call('call_m2', 'g', '{"y":3}'),
+    ])
+    const repeated = (text: string) => wholeCall('f', text)
+    expect(partsOf(repeated('{"x":'), repeated('{}'), repeated('}'))).toEqual([call('call_m0', 'f', '{"x":{}}')])
+  })
+
+  test('whose index is a text are not mixed up', () => {
+    const named = (index: string, name: string) => piece({ index, id: name, function: { name } })
+    const more = (index: string, text: string) => piece({ index, function: { arguments: text } })
+    expect(partsOf(named('0', 'a'), named('1', 'b'), more('0', '{"x":1}'), more('1', '{"y":2}'))).toEqual([
+      call('a', 'a', '{"x":1}'),
+      call('b', 'b', '{"y":2}'),
+    ])
+  })
+
+  test('with the name beside the id are read', () => {
+    const parts = partsOf(piece({ index: 0, id: 'a', name: 'f', arguments: { x: 1 } }), { tool_calls: [{ type: 'x' }] })
+    expect(parts).toEqual([call('a', 'f', '{"x":1}')])
+  })
+
   test('whose name arrives late are opened then', () => {
     const late = [piece({ index: 0, id: 'a' }), argumentsOf(0, '{"x"'), piece({ index: 0, function: { name: 'f' } })]
     expect(partsOf(...late, argumentsOf(0, ':1}'))).toEqual([call('a', 'f', '{"x":1}')])
@@ -217,6 +242,68 @@ describe('content', () => {
       { parts: [], finish: 'other' },
       { parts: [{ kind: 'text', text: 'cd' }], finish: 'length' },
     ])
+  })
+})
+
+describe('content in unusual forms', () => {
+  const lossesOf = (...chunks: readonly object[]): readonly string[] => {
+    const notes = freshNotes()
+    eventsFrom(chunks, sourceOf(notes))
+    return notes.losses.codes
+  }
+
+  test.each([
+    ['a part', { type: 'text', text: 'Hi' }],
+    ['texts', ['H', 'i']],
+    ['parts', [{ type: 'text', text: 'H' }, 'i']],
+  ])('is read from %s', (_, content) => {
+    expect(partsOf({ reasoning: { content: 'Hm' } }, { content })).toEqual([
+      { kind: 'reasoning', text: 'Hm', sealed: shown },
+      { kind: 'text', text: 'Hi' },
+    ])
+    expect(readWholeAnswer({ choices: [{ message: { content } }] }, sourceOf()).choices[0]?.parts).toEqual([
+      { kind: 'text', text: 'Hi' },
+    ])
+  })
+
+  test('is not doubled by a whole message at the end of a stream', () => {
+    const calls = [{ index: 0, id: 'a', function: { name: 'f', arguments: '{}' } }]
+    const whole = { role: 'assistant', name: 'Vendor', content: 'Hi', reasoning_content: 'Hm', tool_calls: calls }
+    const last = { choices: [{ index: 0, message: whole, finish_reason: 'stop' }] }
+    const pieces = deltasOf({ reasoning_content: 'Hm' }, { content: 'Hi' }, { tool_calls: calls })
+    const expected = [
+      { kind: 'reasoning', text: 'Hm', sealed: shown },
+      { kind: 'text', text: 'Hi' },
+      call('a', 'f', '{}'),
+    ] as AnswerPart[]
+    expect(collectAnswer(eventsFrom([...pieces, last])).choices).toEqual([{ parts: expected, finish: 'calls' }])
+    expect(collectAnswer(eventsFrom([last])).choices).toEqual([{ parts: expected, finish: 'calls' }])
+    expect(collectAnswer(eventsFrom([...pieces.slice(0, 1), last])).choices[0]?.parts.slice(1)).toEqual(
+      expected.slice(1),
+    )
+    expect(lossesOf(...pieces, last)).toEqual([])
+  })
+
+  test('that are images are read from URLs and base64 without objects around them, or are a loss', () => {
+    const png = { kind: 'image', source: { at: 'inline', mime: 'image/png', base64: 'AAAA' } } as const
+    const data = 'data:image/png;base64,AAAA'
+    expect(
+      partsOf({ images: [data, { b64_json: 'AAAA' }, 'AAAA'] }, { content: [{ type: 'image_url', image_url: data }] }),
+    ).toEqual([png, png, png, png])
+    expect(lossesOf(...deltasOf({ images: [{ file: 'x' }] }))).toEqual(['answer.message.images'])
+  })
+
+  test('is read from a choice that has a text only', () => {
+    const chunks = [
+      { choices: [{ index: 0, text: 'a' }] },
+      { choices: [{ index: 0, text: 'b', finish_reason: 'stop' }] },
+    ]
+    expect(collectAnswer(eventsFrom(chunks)).choices).toEqual([
+      { parts: [{ kind: 'text', text: 'ab' }], finish: 'stop' },
+    ])
+    const repeated = { choices: [{ index: 0, text: 'a', delta: { content: 'a', token_id: 3 }, seed: 5 }] }
+    expect(lossesOf(repeated)).toEqual([])
+    expect(lossesOf({ choices: [{ index: 0, text: 'b', delta: { content: 'a' } }] })).toEqual(['answer.choices.text'])
   })
 })
 

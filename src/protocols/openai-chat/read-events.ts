@@ -156,6 +156,8 @@ class ChoiceReader {
   #isRefused = false
   #hasWords = false
   #hasContent = false
+  /** Pieces of the message have arrived. */
+  #hasPieces = false
   #hasUnknownPart = false
 
   constructor(choice: number, shared: SharedState) {
@@ -170,10 +172,12 @@ class ChoiceReader {
   read(choice: Json): void {
     // Some upstreams repeat the whole message in each chunk of a stream, or add an empty delta to a whole message.
     const [first, second] = this.#isWhole ? [choice.message, choice.delta] : [choice.delta, choice.message]
-    const message = isObject(first) ? first : isObject(second) ? second : {}
-    const isPiece = message === choice.delta
-    this.#sources.read(message)
-    this.#noteLostFields(choice, message)
+    const given = isObject(first) ? first : isObject(second) ? second : { content: choice.text }
+    const isPiece = given === choice.delta
+    this.#sources.read(given)
+    this.#noteLostFields(choice, given)
+    // Some streams end with the whole message.
+    const message = isPiece || !this.#hasPieces ? given : this.#withoutRepetition(given)
     const details = this.#readDetails(message)
     this.#addText('reasoning', textOf(message.reasoning_content) || textOf(message.reasoning) || details)
     if (typeof message.encrypted_content === 'string') this.#encrypted += message.encrypted_content
@@ -184,11 +188,16 @@ class ChoiceReader {
     }
     this.#readAnnotations(message.annotations)
     this.#addText('refusal', textOf(message.refusal))
-    for (const image of readImages(message.images)) {
+    const images = readImages(message.images)
+    for (const image of images) {
       this.#close()
       this.#list.addWhole(this.#choice, image)
     }
+    if (Array.isArray(message.images) && images.length < message.images.length) {
+      this.#source.notes.losses.add('answer.message.images')
+    }
     this.#readCalls(message)
+    this.#hasPieces ||= isPiece && (this.#hasContent || !this.#calls.isEmpty)
     const { finish_reason: finish } = choice
     if (typeof finish === 'string' && finish !== '') this.#finish = finish
     // The stop sequence, which some upstreams report beside the reason. A number is the id of a token.
@@ -196,11 +205,23 @@ class ChoiceReader {
     if (typeof stopText === 'string' && stopText !== '') this.#stopSequence = stopText
   }
 
+  /** Returns the fields of a whole message that repeat nothing of its pieces. */
+  #withoutRepetition({ content, annotations, tool_calls: calls, function_call: legacy }: Json): Json {
+    return {
+      ...(!this.#hasWords && { content }),
+      ...(this.#cited.size === 0 && { annotations }),
+      ...(this.#calls.isEmpty && { tool_calls: calls, function_call: legacy }),
+    }
+  }
+
   #noteLostFields(choice: Json, message: Json): void {
     const { losses } = this.#source.notes
     addLostFields(choice, choiceFields, { path: 'choices', losses })
     addLostFields(message, messageFields, { path: 'message', losses })
     if (hasFilterResult(choice)) losses.add('answer.content_filter_results')
+    // One vendor repeats the text of the message here.
+    const { text } = choice
+    if (text && text !== message.content && text !== message.reasoning) losses.add('answer.choices.text')
   }
 
   /** Reads `reasoning_details`. Signed or encrypted details are lost, because they cannot be translated. */
@@ -234,11 +255,11 @@ class ChoiceReader {
     this.#list.push({ kind: 'finish', choice: this.#choice, ...this.#readEnd(), ...stopText })
   }
 
-  /** Reads a text, or a list of parts, which some upstreams send when they show thoughts. */
+  /** Reads a text, or a part or a list of parts, which some upstreams send when they show thoughts. */
   #readContent(content: unknown, logprobs: readonly TokenProb[] | undefined): void {
     if (typeof content === 'string') return this.#addText('text', content, logprobs)
-    if (!Array.isArray(content)) return
-    for (const part of content as readonly unknown[]) {
+    for (const part of Array.isArray(content) ? (content as readonly unknown[]) : [content]) {
+      if (typeof part === 'string') this.#addText('text', part)
       if (!isObject(part)) continue
       const { type } = part
       const path = typeof type === 'string' && type !== '' ? `content.${type}` : 'content'
@@ -351,11 +372,11 @@ class ChoiceReader {
   }
 }
 
-/** Returns a text, or the joined texts of a list of parts. */
+/** Returns a text, or the joined texts of a part or a list of parts. */
 function textOf(value: unknown): string {
   if (typeof value === 'string') return value
-  if (!Array.isArray(value)) return ''
+  if (isObject(value)) return textOf(value.text ?? value.content)
   let text = ''
-  for (const part of value as readonly unknown[]) if (isObject(part) && typeof part.text === 'string') text += part.text
+  for (const part of Array.isArray(value) ? (value as readonly unknown[]) : []) text += textOf(part)
   return text
 }

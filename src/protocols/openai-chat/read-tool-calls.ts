@@ -1,7 +1,7 @@
 // Reads the tool calls of one choice, which arrive in pieces. Upstreams leave out the index, repeat or leave out the
 // id, send the name late, and mix the pieces of several calls.
 
-import { writeJson } from '../../base/text/long-integers.ts'
+import { readArgumentText } from '../neutral/call-arguments.ts'
 import { isWholeObject } from '../neutral/cut-call.ts'
 import type { ReasoningState } from '../neutral/reasoning-state.ts'
 import type { AnswerSource } from '../protocol.ts'
@@ -20,6 +20,8 @@ interface PartialCall {
   type: string
   /** Arguments that have arrived and are not sent as an event yet. */
   pending: string
+  /** The only piece of arguments so far. Empty if there were several. */
+  onlyPiece: string | undefined
   wrote: boolean
   sealed: ReasoningState | undefined
   /** The index of the part, once it is open. */
@@ -67,16 +69,16 @@ export class CallReader {
   addPiece(piece: unknown): void {
     if (!isObject(piece)) return piece === null ? undefined : this.addUnknown(undefined)
     const isCustom = isCustomPiece(piece)
-    const given = isCustom ? piece.custom : piece.function
-    const inner = isObject(given) ? given : {}
+    const inner = isCustom ? (piece.custom as Json) : functionOf(piece)
     const name = textOf(inner.name)
-    const text = argumentsOf(isCustom ? inner.input : inner.arguments)
+    const text = readArgumentText(isCustom ? inner.input : inner.arguments)
     const call = this.#find(piece, name, text)
     if (call === undefined) return isUnknown(piece, callFields) ? this.addUnknown(piece.type) : undefined
     call.custom ||= isCustom
     call.type ||= textOf(piece.type)
     call.sealed ??= this.#readSignature(piece.extra_content)
     call.pending += text
+    if (text !== '') call.onlyPiece = call.onlyPiece === undefined ? text : ''
     if (call.part === undefined && call.name !== '' && (call.id !== '' || call.pending !== '')) this.#open(call)
     this.#sendDelta(call)
   }
@@ -109,10 +111,10 @@ export class CallReader {
 
   /** Returns the call that a piece belongs to. Undefined for an empty piece. */
   #find(piece: Json, name: string, text: string): PartialCall | undefined {
-    const index = Number.isSafeInteger(piece.index) ? (piece.index as number) : undefined
+    const index = readIndex(piece.index)
     const id = textOf(piece.id)
     const known = index !== undefined ? this.#byIndex.get(index) : id !== '' ? this.#byId.get(id) : this.#calls.at(-1)
-    if (known !== undefined && !isAnother(known, { id, name, hasIndex: index !== undefined })) {
+    if (known !== undefined && !isAnother(known, { id, name, text, hasIndex: index !== undefined })) {
       known.id ||= id
       known.name ||= name
       return known
@@ -124,6 +126,7 @@ export class CallReader {
       custom: false,
       type: '',
       pending: '',
+      onlyPiece: undefined,
       wrote: false,
       sealed: undefined,
       part: undefined,
@@ -173,18 +176,33 @@ function isCustomPiece({ type, custom, function: own }: Json): boolean {
   return !isObject(own) || (textOf(own.name) === '' && (type === 'custom' || textOf(custom.name) !== ''))
 }
 
-/** A piece with its own name and id starts another call, even at the same index. */
-function isAnother(known: PartialCall, piece: { id: string; name: string; hasIndex: boolean }): boolean {
-  if (piece.name === '') return false
-  if (piece.id !== '') return known.id !== '' && known.id !== piece.id
-  return !piece.hasIndex && known.name !== '' && (known.wrote || known.pending !== '')
+/** Some upstreams write the name and the arguments beside the id. */
+function functionOf(piece: Json): Json {
+  if (isObject(piece.function)) return piece.function
+  return textOf(piece.name) === '' ? {} : piece
 }
 
-/** Returns the arguments as text. Some upstreams send an object. */
-function argumentsOf(value: unknown): string {
-  if (typeof value === 'string') return value
-  if (value === undefined || value === null) return ''
-  return typeof value === 'object' ? writeJson(value) : JSON.stringify(value)
+/** Some upstreams write the index as a text. */
+function readIndex(index: unknown): number | undefined {
+  const number = typeof index === 'string' && /^\d{1,6}$/.test(index) ? Number(index) : index
+  return Number.isSafeInteger(number) ? (number as number) : undefined
+}
+
+interface NamedPiece {
+  readonly id: string
+  readonly name: string
+  readonly text: string
+  readonly hasIndex: boolean
+}
+
+/** A piece with its own name and id starts another call, even at the same index. */
+function isAnother(known: PartialCall, { id, name, text, hasIndex }: NamedPiece): boolean {
+  if (name === '') return false
+  if (id !== '') return known.id !== '' && known.id !== id
+  if (known.name === '') return false
+  if (!hasIndex) return known.wrote || known.pending !== ''
+  // Some upstreams give all calls the same index and no id. Each call is then one piece.
+  return name !== known.name || (text !== '' && isWholeObject(known.onlyPiece ?? ''))
 }
 
 /** Returns the free text of a custom tool that was sent to the upstream as a function. */

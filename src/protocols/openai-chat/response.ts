@@ -145,13 +145,12 @@ export function countMediaBytes(
 export const countThoughtBytes = (message: ChatMessage | null | undefined): number =>
   partsBytes(message?.reasoning_content) || partsBytes(message?.reasoning)
 
-/** Counts a text, or a list of parts with texts. Parts of reasoning may contain such lists again. */
+/** Counts a text, or a part or a list of parts with texts. Parts of reasoning may contain such lists again. */
 function partsBytes(value: unknown): number {
+  if (isObject(value)) return partsBytes(value.text) + partsBytes(value.thinking) + partsBytes(value.content)
   if (!Array.isArray(value)) return estimateTextBytes(value)
   let bytes = 0
-  for (const part of value as readonly ({ text?: unknown; thinking?: unknown } | null)[]) {
-    bytes += partsBytes(part?.text) + partsBytes(part?.thinking)
-  }
+  for (const part of value as readonly unknown[]) bytes += partsBytes(part)
   return bytes
 }
 
