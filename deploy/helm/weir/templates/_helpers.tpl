@@ -27,3 +27,23 @@ capabilities:
 {{- define "weir.setting" -}}
 {{- if kindIs "bool" . }}{{ ternary "on" "off" . }}{{ else }}{{ if kindIs "float64" . }}{{ toJson . }}{{ else }}{{ . }}{{ end }}{{ end -}}
 {{- end -}}
+
+{{- /* The settings that are not secret. The job that migrates has the same, because some are about its connection. */ -}}
+{{- define "weir.settings" -}}
+{{- range $name, $value := .Values.env }}
+- name: {{ $name }}
+  value: {{ include "weir.setting" $value | quote }}
+{{- end }}
+{{- end -}}
+
+{{- define "weir.egress" -}}
+- ports:
+    - port: 53
+      protocol: UDP
+    - port: 53
+      protocol: TCP
+{{- with .Values.networkPolicy.egressTo }}
+- to:
+    {{- toYaml . | nindent 4 }}
+{{- end }}
+{{- end -}}
