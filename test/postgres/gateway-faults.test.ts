@@ -198,18 +198,21 @@ describe.skipIf(!hasPostgres)('gateways on one PostgreSQL', () => {
     expect(await postgresFaults(pool)).toEqual([])
   })
 
-  test('one without ids says so, stays alive, and loses no message', async () => {
+  test('one without ids says so, is not ready, stays alive, and loses no message', async () => {
     const [gateway] = (await start(1)) as [Harness]
+    const readiness = async (): Promise<number> => (await fetch(`${gateway.url}/health/ready`)).status
     const key = await gateway.key()
     const socket = await connect(gateway, key)
     // The clock is later than what the database has granted.
     setSystemTime(Date.now() + 600_000)
     expect((await fetch(`${gateway.url}/health/live`)).status).toBe(200)
+    expect(await readiness()).toBe(503)
     const refused = await chat(gateway, key, { model: MODEL, messages: hello })
     expect(refused.status).toBe(503)
     expect(await refused.json()).toMatchObject({ error: { code: 'storage_away' } })
     expect((await socket.ask({ model: MODEL, input: 'Hello' })).at(-1)).toMatchObject({ type: 'error', status: 503 })
     setSystemTime()
+    while ((await readiness()) !== 200) await Bun.sleep(20)
     expect((await chat(gateway, key, { model: MODEL, messages: hello })).status).toBe(200)
     socket.leave()
   })

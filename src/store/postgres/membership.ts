@@ -94,6 +94,11 @@ export class Membership {
     return this.#isRenewed
   }
 
+  /** Whether this process can mint ids. It cannot while its clock is ahead of what the database has granted. */
+  get hasIds(): boolean {
+    return this.#clocks.dateMs() < this.#idsUntilMs
+  }
+
   /** Renews the lease. Returns false when the process is fenced; then it must register again. Throws without an answer. */
   async renew(): Promise<boolean> {
     if (this.#isFenced) return false

@@ -99,9 +99,12 @@ export class ProcessKeeper implements Pick<Processes, 'count' | 'isAlive' | 'may
     return !this.#isFenced && !this.#isClosed && this.#member.isAlive
   }
 
-  /** After an outage the database may be back before the lease is renewed, which could run out during the next call. */
+  /**
+   * After an outage the database may be back before the lease is renewed, which could run out during the next call. And
+   * without ids, every call is refused: a load balancer should send none.
+   */
   get mayServe(): boolean {
-    return this.isAlive && this.#member.isRenewed
+    return this.isAlive && this.#member.isRenewed && this.#member.hasIds
   }
 
   /** Mints an id that no other process mints. */
