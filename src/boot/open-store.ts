@@ -8,6 +8,7 @@ import { forOperator } from '../base/hints.ts'
 import type { Log } from '../base/log.ts'
 import { buildLog, describeFault } from '../base/log.ts'
 import { Seal } from '../base/secrets/seal.ts'
+import type { SecretRing } from '../base/secrets/secret-ring.ts'
 import type { Auditor } from '../billing/auditor.ts'
 import type { PriceRow } from '../billing/price-book.ts'
 import type { Config } from '../config.ts'
@@ -187,7 +188,8 @@ async function buildStore(config: Config, { folder, world, log, engine, lock, li
     writeQueue: buildWriteQueue(),
     readProviderFile,
   }
-  followChanges(engine, { rules, site, keys, listeners, writeQueue: management.writeQueue })
+  const { pepper } = folder.secrets
+  followChanges(engine, { rules, site, keys, pepper, listeners, writeQueue: management.writeQueue })
   const answerWeb = openWebApp(management)
   async function close(): Promise<void> {
     await watch.close()
@@ -245,17 +247,22 @@ interface Followers {
   readonly rules: LiveRules
   readonly site: SiteSettings
   readonly keys: KeyDirectory
+  readonly pepper: SecretRing
   readonly listeners: GatewayListeners
   readonly writeQueue: ManagementParts['writeQueue']
 }
 
 /** Applies what another process has changed, as a change through this process would. */
 function followChanges({ changes, reader }: StoreEngine, followers: Followers): void {
-  const { rules, site, keys, listeners, writeQueue } = followers
+  const { rules, site, keys, pepper, listeners, writeQueue } = followers
   changes.subscribe('site', () => site.renew())
   changes.subscribe('keys', async () => {
     keys.clear()
-    await listeners.keyEnds.checkAgain(digest => reader.findKey(digest))
+    await listeners.keyEnds.checkAgain({
+      versionsOf: ids => reader.keyVersions(ids),
+      findKey: digest => reader.findKey(digest),
+      hasNewText: async (id, digest) => await reader.hasNewText(id, digest, pepper.newestFingerprint),
+    })
   })
   // In turn with the changes of this process, so that none of them is undone by what was read before it.
   changes.subscribe('prices', () => writeQueue(async () => listeners.priceRows(await reader.prices())))

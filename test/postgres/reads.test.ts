@@ -85,6 +85,17 @@ describe.skipIf(!hasPostgres)('on both databases', () => {
       await compare(() => accountReads.findByKey(id, books.nowMs))
       await compare(() => keySnapshotReads.findKeyById(id))
     }
+    const keys = books.db.query('SELECT id, pepper FROM api_key').all() as { id: bigint; pepper: string | null }[]
+    const versions = await compare(() => callReads.keyVersions([...keys.map(({ id }) => Number(id)), 99]))
+    expect((versions as ReadonlyMap<number, number>).size).toBe(keys.length)
+    const isNew = new Set<unknown>()
+    for (const { id, pepper } of keys) {
+      for (const digest of [unknown, ...known]) {
+        isNew.add(await compare(() => callReads.hasNewText(Number(id), digest, pepper ?? '')))
+        expect(await compare(() => callReads.hasNewText(Number(id), digest, 'other'))).toBe(false)
+      }
+    }
+    expect(isNew).toEqual(new Set([true, false]))
   })
 
   test('people, sessions, invitations and service tokens are the same', async () => {

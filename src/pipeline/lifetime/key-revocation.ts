@@ -13,6 +13,16 @@ const keyEnded: StopReason = {
 
 type KeyState = Pick<KeyRow, 'revoked' | 'disabled' | 'expiresMs' | 'untilMs'>
 
+/** Reads keys that may have been changed. */
+export interface ChangedKeys {
+  /** The present versions of keys. */
+  versionsOf(keyIds: readonly number[]): ReadonlyMap<number, number> | Promise<ReadonlyMap<number, number>>
+  /** Finds a key by the digest of its text. */
+  findKey(digest: Buffer): KeyState | undefined | Promise<KeyState | undefined>
+  /** Whether the key has another text than that of the digest, and not only another digest of the same text. */
+  hasNewText(keyId: number, digest: Buffer): boolean | Promise<boolean>
+}
+
 export interface KeyRevocationsParts {
   readonly activeCalls: Pick<ActiveCalls, 'ofKey' | 'callers'>
   readonly disconnects: Pick<Disconnects, 'onKeyEnd'>
@@ -53,17 +63,21 @@ export class KeyRevocations {
     }
   }
 
-  /** Keys were changed by another process. `read` finds a key by the digest of its text. */
-  async checkAgain(read: (digest: Buffer) => KeyState | undefined | Promise<KeyState | undefined>): Promise<void> {
-    for (const caller of this.#parts.activeCalls.callers) {
-      const state = await read(caller.digest)
+  /** Keys were changed by another process. Of thousands of active keys, only those that have changed are read. */
+  async checkAgain({ versionsOf, findKey, hasNewText }: ChangedKeys): Promise<void> {
+    const { callers } = this.#parts.activeCalls
+    const versions = await versionsOf([...new Set(Array.from(callers, ({ keyId }) => keyId))])
+    for (const caller of callers) {
+      if (versions.get(caller.keyId) === caller.version) continue
+      const state = await findKey(caller.digest)
       // The digest of a valid key changes when the pepper does.
-      if (state === undefined) continue
-      if (state.revoked || state.disabled) this.end(caller.keyId)
-      const { expiresMs, untilMs } = state
+      if (state === undefined && !(await hasNewText(caller.keyId, caller.digest))) continue
+      if (state?.revoked || state?.disabled) this.end(caller.keyId)
+      const nowMs = this.#parts.dateMs()
       for (const exchange of this.#parts.activeCalls.ofKey(caller.keyId)) {
         if (exchange.caller !== caller) continue
-        exchange.keyDates = { expiresMs, untilMs }
+        const { expiresMs, untilMs } = exchange.keyDates ?? caller
+        exchange.keyDates = state ?? { expiresMs, untilMs: Math.min(untilMs ?? Infinity, nowMs) }
         this.check(exchange)
       }
     }

@@ -127,6 +127,18 @@ export const findKeySql = {
 
 const findKeyRow = query<SqlRow>(findKeySql)
 const findDigest = query<{ digest: Uint8Array }>('SELECT digest FROM api_key WHERE id = ?1')
+const findVersions = query<{ id: bigint; version: bigint }>({
+  sqlite: `SELECT k.id, k.version + a.version AS version FROM api_key k JOIN account a ON a.id = k.account_id
+    WHERE k.id IN (SELECT value FROM json_each(?1)) ORDER BY k.id`,
+  postgres: `SELECT k.id, k.version + a.version AS version FROM api_key k JOIN account a ON a.id = k.account_id
+    WHERE k.id IN (SELECT CAST(value AS BIGINT) FROM json_array_elements_text(CAST(CAST(?1 AS TEXT) AS JSON)) AS e (value))
+    ORDER BY k.id`,
+})
+// One statement: a newer pepper may give the same text another digest at any moment.
+const findNewText = query(
+  `SELECT 1 FROM api_key WHERE id = ?1 AND pepper = ?3 AND digest <> ?2
+     AND (old_digest IS NULL OR old_digest <> ?2)`,
+)
 const findSetting = query<{ value: string }>('SELECT value FROM setting WHERE name = ?1')
 const findTiers = query<RawRow>('SELECT name, price_per_mille FROM tier ORDER BY name LIMIT 200')
 const findClaim = query<{ call_id: bigint; fingerprint: Uint8Array; done: bigint }>(
@@ -200,6 +212,17 @@ export const callReads = {
   *tiers(): Steps<readonly TierRow[]> {
     const rows = yield* findTiers.all()
     return rows.map(row => ({ name: row.name as string, pricePerMille: Number(row.price_per_mille) }))
+  },
+
+  /** The versions of keys, as each call knows that of its own (`callKeyColumns`). */
+  *keyVersions(ids: readonly number[]): Steps<ReadonlyMap<number, number>> {
+    const rows = yield* findVersions.all(JSON.stringify(ids))
+    return new Map(rows.map(({ id, version }) => [Number(id), Number(version)]))
+  },
+
+  /** Whether a key has another text than that of a digest, which was made with the pepper of this mark. */
+  *hasNewText(id: number, digest: Buffer, pepper: string): Steps<boolean> {
+    return (yield* findNewText.get(id, digest, pepper)) !== undefined
   },
 
   /** Runs a query, for the readiness check. */
