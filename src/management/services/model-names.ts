@@ -6,14 +6,19 @@ import { hintOf } from '../../base/hints.ts'
 import { checkAliases, compileAliases } from '../../routing/model-aliases.ts'
 import type { AuditActor, ExpectedVersion } from '../../store/audit-log/audited-operations.ts'
 import type { RouteRow } from '../../store/rules/rules.ts'
+import { textOfRoutes } from '../../store/rules/rules.ts'
 import type { ManagementParts } from '../management-parts.ts'
 import { memberProblem, nameWarning, providersOf, readRules } from './rule-check.ts'
 
 type Author = AuditActor & Partial<ExpectedVersion>
 
+/** Other processes may change other names between the check of this one and its write. Then it is checked again. */
+const TRIES_MAX = 3
+
+type RouteParts = Pick<ManagementParts, 'rules' | 'catalogue' | 'writer'>
+
 /** Returns a warning if the name is allowed but may be a mistake. */
-export async function setRoute(parts: ManagementParts, by: Author, row: RouteRow): Promise<Hint | undefined> {
-  const { routes } = await readRules(parts)
+export async function setRoute(parts: RouteParts, by: Author, row: RouteRow): Promise<Hint | undefined> {
   if (row.name.includes(',') || row.name === 'then' || /=\d+$/.test(row.name)) {
     // Otherwise the command line could not write the name as a member.
     throw refusal('field_invalid', hintOf('route_name'), 'name')
@@ -21,21 +26,23 @@ export async function setRoute(parts: ManagementParts, by: Author, row: RouteRow
   const duplicate = row.members.find(({ model }, at) => row.members.findIndex(other => other.model === model) < at)
   if (duplicate !== undefined)
     throw refusal('field_invalid', hintOf('route_member_twice', { model: duplicate.model }), 'members')
-  const warning = checkRoute(
-    parts,
-    row,
-    routes.filter(other => other.name !== row.name),
-  )
-  const result = await parts.writer.run('setRoute', { ...row, author: by.actor }, by)
-  const done: string = result.done
-  if (done === 'stale') throw refusal('version_stale', hintOf('route_stale'))
-  if (done === 'too_many') throw refusal('state_unfit', hintOf('routes_max'))
-  await parts.rules.reload()
-  return warning
+  for (let tries = 1; ; tries++) {
+    const { routes } = await readRules(parts)
+    const others = routes.filter(({ name }) => name !== row.name)
+    const warning = checkRoute(parts, row, others)
+    const input = { ...row, author: by.actor, others: textOfRoutes(others) }
+    const result = await parts.writer.run('setRoute', input, by)
+    const done: string = result.done
+    if (done === 'raced' && tries < TRIES_MAX) continue
+    if (done === 'stale' || done === 'raced') throw refusal('version_stale', hintOf('route_stale'))
+    if (done === 'too_many') throw refusal('state_unfit', hintOf('routes_max'))
+    await parts.rules.reload()
+    return warning
+  }
 }
 
 /** Throws if the name is invalid. Returns a warning if it may be a mistake. */
-function checkRoute(parts: ManagementParts, row: RouteRow, others: readonly RouteRow[]): Hint | undefined {
+function checkRoute(parts: RouteParts, row: RouteRow, others: readonly RouteRow[]): Hint | undefined {
   const catalogue = parts.catalogue()
   const all = [row, ...others]
   try {

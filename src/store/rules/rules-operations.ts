@@ -3,10 +3,12 @@
 import { bounds } from '../../base/bounds.ts'
 import { FIRST_VERSION } from '../audit-log/first-version.ts'
 import type { OperationSteps } from '../engine/operations.ts'
+import type { Steps } from '../engine/steps.ts'
 import { query } from '../engine/steps.ts'
 import { readAccount } from '../ledger/accounts.ts'
 import { channelOperations } from './channel-operations.ts'
-import type { LimitRow, RuleOperations } from './rules.ts'
+import type { LimitRow, PolicyName, RouteRow, RuleOperations } from './rules.ts'
+import { textOfRoutes } from './rules.ts'
 import { hasTier } from './tier-operations.ts'
 
 type RuleSteps = Pick<OperationSteps, keyof RuleOperations>
@@ -71,10 +73,19 @@ const writeRoute = query(
    ON CONFLICT (name) DO UPDATE SET policy = excluded.policy, members = excluded.members, author = excluded.author,
      changed_ms = excluded.changed_ms`,
 )
+const findOtherRoutes = query<{ name: string; policy: PolicyName; members: string }>(
+  'SELECT name, policy, members FROM model_route WHERE name <> ?1 ORDER BY name',
+)
 const deleteRoute = query('DELETE FROM model_route WHERE name = ?1')
 
+function* readOtherRoutes(name: string): Steps<readonly RouteRow[]> {
+  const rows = yield* findOtherRoutes.all(name)
+  return rows.map(row => ({ ...row, members: JSON.parse(row.members) as RouteRow['members'] }))
+}
+
 const routeOperations: Pick<RuleSteps, 'setRoute' | 'removeRoute'> = {
-  *setRoute({ name, policy, members, author }, { nowMs }) {
+  *setRoute({ name, policy, members, author, others }, { nowMs }) {
+    if (others !== undefined && others !== textOfRoutes(yield* readOtherRoutes(name))) return { done: 'raced' }
     const written = yield* writeRoute.run(name, policy, JSON.stringify(members), author, nowMs(), bounds.modelRoutesMax)
     return { done: written === 1 ? 'set' : 'too_many' }
   },

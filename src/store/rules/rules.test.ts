@@ -15,6 +15,7 @@ import type { Steps } from '../engine/steps.ts'
 import { channelOperations } from './channel-operations.ts'
 import { LiveRules } from './live-rules.ts'
 import type { ChannelChange, ChannelRow, LimitRow, RouteRow, Rules } from './rules.ts'
+import { textOfRoutes } from './rules.ts'
 import { buildRulesReads } from './rules-reader.ts'
 
 let books: TestBooks
@@ -142,6 +143,23 @@ describe('a model route', () => {
       'unknown',
     ])
     expect((await rules()).routes).toEqual([other])
+  })
+
+  test('is not written if the others are not those that it was checked with', async () => {
+    setRoute(route('a', 'p/x'))
+    setRoute(route('b', 'a'))
+    const write = (row: RouteRow, known: Rules): string => {
+      const others = textOfRoutes(known.routes.filter(({ name }) => name !== row.name))
+      return books.run.setRoute({ ...row, author, others }).done
+    }
+    const before = await rules()
+    expect(write(route('a', 'p/y'), before)).toBe('set')
+    // A change of the same name is no change of the others.
+    expect(write(route('a', 'p/z'), before)).toBe('set')
+    expect(write(route('b', 'p/y'), before)).toBe('raced')
+    books.run.removeRoute({ name: 'a' })
+    expect([write(route('b', 'p/y'), before), write(route('b', 'p/y'), await rules())]).toEqual(['raced', 'set'])
+    expect((await rules()).routes).toEqual([route('b', 'p/y')])
   })
 
   test('is refused when there are too many', () => {

@@ -50,6 +50,10 @@ export interface RouteRow {
   readonly members: readonly MemberRow[]
 }
 
+/** To compare routes. */
+export const textOfRoutes = (routes: readonly RouteRow[]): string =>
+  JSON.stringify(routes.map(({ name, policy, members }) => [name, policy, members]))
+
 /** The rules of a channel. A channel without a row is enabled, has weight 1, priority 0 and no caps. */
 export interface ChannelRow {
   readonly channel: string
@@ -182,7 +186,14 @@ export interface RuleOperations {
     result: { done: 'changed' | 'unknown' }
   }
   removeLimit: { input: { readonly id: number }; result: { done: 'removed' | 'unknown' } }
-  setRoute: { input: RouteRow & Author; result: { done: 'set' | 'too_many' } }
+  /**
+   * `others`: the text of all other routes with which this one was checked (textOfRoutes). `raced`: they have changed since,
+   * for example by another process. Undefined: it was not checked.
+   */
+  setRoute: {
+    input: RouteRow & Author & { readonly others?: string }
+    result: { done: 'set' | 'too_many' | 'raced' }
+  }
   removeRoute: { input: { readonly name: string }; result: { done: 'removed' | 'unknown' } }
   /** Changes all channels or none. `cleared`: channels whose credential was deleted because the origin changed. */
   setChannels: {
