@@ -69,6 +69,15 @@ describe('a server that cannot be used is named in one sentence:', () => {
   })
 })
 
+test('a server that is full is a warning', async () => {
+  const full = info('redis_version:7.0.15\r\nused_memory:1000\r\nmaxmemory:1000\r\nmaxmemory_policy:noeviction\r\n')
+  expect(await said(`redis://127.0.0.1:${await fakeServer(full)}`)).toMatch(
+    /^warning: The Redis at 127\.0\.0\.1:\d+ is full and refuses to write \(1000 bytes used, maxmemory 1000\)\.$/,
+  )
+  const half = full.replace('used_memory:1000', 'used_memory:0999')
+  expect(await said(`redis://127.0.0.1:${await fakeServer(half)}`)).toBe('warning: undefined')
+})
+
 test('a server that cannot be reached is a warning', async () => {
   expect(await said('redis://127.0.0.1:1')).toBe('warning: The Redis at 127.0.0.1:1 cannot be reached (ECONNREFUSED).')
   expect(await said('redis+unix:///nowhere/redis.sock')).toMatch(/^warning: The Redis at .* cannot be reached/)

@@ -39,7 +39,8 @@ describe.if(hasRedis)('the connection to Redis', () => {
     expect(await connection.run(script, ['k'], [])).toBe(2)
     expect(await connection.run(script, ['k'], [])).toBe(3)
     const stats = String(await redis.send('INFO', 'commandstats'))
-    expect(/cmdstat_eval:calls=(\d+)/.exec(stats)?.[1]).toBe('2')
+    // The first one was that of the connection.
+    expect(/cmdstat_eval:calls=(\d+)/.exec(stats)?.[1]).toBe('3')
   })
 
   test('gives up a server that does not answer after three commands, and uses it again when it answers', async () => {
@@ -94,5 +95,36 @@ describe.if(hasRedis)('the connection to Redis', () => {
     await redis.send('CONFIG', 'SET', 'min-replicas-to-write', '0')
     await until(true)
     expect(await connection.send('PING', [])).toBe('PONG')
+  })
+
+  test.each([
+    ['has no memory left', 'CONFIG SET maxmemory 1', 'CONFIG SET maxmemory 0', /: OOM /],
+    ['lets it run no scripts', 'ACL SETUSER default -@scripting', 'ACL SETUSER default +@all', /: NOPERM /],
+  ])('does not use a server that %s, and says why once', async (_name, refuse, permit, why) => {
+    const sendText = (text: string): Promise<unknown> => {
+      const [name, ...values] = text.split(' ')
+      return redis.send(name!, ...values)
+    }
+    await sendText(refuse)
+    const told: (readonly [isUp: boolean, reason: string])[] = []
+    const opened = Promise.withResolvers<void>()
+    const onChange = (isUp: boolean, reason: string): void => {
+      told.push([isUp, reason])
+      if (isUp) opened.resolve()
+    }
+    const connection = await redis.open({ deadlineMs: 30_000, probeMs: 1, onChange })
+    expect(connection.isUp).toBe(false)
+    const countTries = async (): Promise<number> => {
+      const counts = /cmdstat_eval:.*rejected_calls=(\d+),failed_calls=(\d+)/
+      const [, refused = 0, failed = 0] = counts.exec(String(await sendText('INFO commandstats'))) ?? []
+      return Number(refused) + Number(failed)
+    }
+    while ((await countTries()) < 5) await Bun.sleep(1)
+    await sendText(permit)
+    await opened.promise
+    expect(told).toEqual([
+      [false, expect.stringMatching(why)],
+      [true, ''],
+    ])
   })
 })

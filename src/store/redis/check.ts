@@ -15,7 +15,7 @@ const VERSION_MIN = [6, 2] as const
 /** The first bytes of all answers of Redis. */
 const ANSWER_TYPES = '+-$:*_%'
 
-/** Returns a warning if Redis cannot be reached or checked. Throws if it can be reached and cannot be used. */
+/** Returns a warning if Redis cannot be reached or checked, or is full. Throws if it can be reached and cannot be used. */
 export async function checkRedis(url: Secret): Promise<string | undefined> {
   const address = new URL(url.reveal())
   const name = nameOf(address)
@@ -33,11 +33,10 @@ export async function checkRedis(url: Secret): Promise<string | undefined> {
   if (info.startsWith('-NOAUTH')) throw new RedisUnusable(`${name} needs a password, and WEIR_REDIS_URL has none.`)
   if (info.startsWith('-LOADING')) return `${name} is still loading its data.`
   if (info.startsWith('-')) return `${name} does not tell its settings, so they were not checked (${info.slice(1)}).`
-  checkInfo(answer.rest, name)
-  return undefined
+  return checkInfo(answer.rest, name)
 }
 
-function checkInfo(info: string, name: string): void {
+function checkInfo(info: string, name: string): string | undefined {
   const field = (key: string): string => new RegExp(`^${key}:(.*?)\r?$`, 'm').exec(info)?.[1] ?? ''
   const [major = 0, minor = 0] = field('redis_version').split('.').map(Number)
   if (major < VERSION_MIN[0] || (major === VERSION_MIN[0] && minor < VERSION_MIN[1])) {
@@ -52,11 +51,16 @@ function checkInfo(info: string, name: string): void {
     throw new RedisUnusable(`${name} is a replica, which only reads, and Weir needs the primary Redis.`)
   }
   const policy = field('maxmemory_policy')
+  const [memoryMax, memory] = [Number(field('maxmemory')), Number(field('used_memory'))]
   if (field('maxmemory') !== '0' && policy !== 'noeviction') {
     throw new RedisUnusable(
       `${name} drops data when its memory is full (maxmemory-policy ${policy}), and Weir needs the policy noeviction.`,
     )
   }
+  if (memoryMax > 0 && memory >= memoryMax) {
+    return `${name} is full and refuses to write (${memory} bytes used, maxmemory ${memoryMax}).`
+  }
+  return undefined
 }
 
 /** The address without user and password. */

@@ -37,8 +37,14 @@ const PROBE_MS = 1_000
 /** For a new connection. No call waits for it. */
 const CONNECT_MS_MAX = 1_000
 const FAILURES_MAX = 3
-/** Written by each new connection: a server that only reads, or has no memory left, is of no use. */
+/**
+ * Written by a script of each new connection: a server that only reads, has no memory left, or lets this user run no scripts,
+ * is of no use.
+ */
 const PROBE_KEY = '{weir}:probe'
+const PROBE = "return redis.call('SET', KEYS[1], '1', 'PX', 1000)"
+/** The code of an error that the server has answered. Errors of the connection have none. */
+const codeOf = (reason: string): string | undefined => /^\w+: ([A-Z]{2,}) /.exec(reason)?.[1]
 
 export class RedisConnection {
   readonly #parts: RedisConnectionParts
@@ -48,6 +54,8 @@ export class RedisConnection {
   #failures = 0
   #timer: ReturnType<typeof setTimeout> | undefined
   #isClosed = false
+  /** Why Redis is away, as it was told last. */
+  #reason = ''
   /** Resolves after the first try to connect, also if it has failed. */
   readonly ready: Promise<void>
 
@@ -110,9 +118,14 @@ export class RedisConnection {
     this.#client = undefined
     this.#failures = 0
     client.close()
-    this.#parts.onChange?.(false, reason)
+    this.#tellAway(reason)
     // The connection may have been closed by a restart of the server, which is back soon.
     void this.#connect()
+  }
+
+  #tellAway(reason: string): void {
+    this.#reason = reason
+    this.#parts.onChange?.(false, reason)
   }
 
   async #connect(): Promise<void> {
@@ -124,17 +137,21 @@ export class RedisConnection {
     try {
       const probe = async (): Promise<void> => {
         await client.connect()
-        await client.send('SET', [PROBE_KEY, '1', 'PX', '1000'])
+        await client.send('EVAL', [PROBE, '1', PROBE_KEY])
       }
       await within(CONNECT_MS_MAX, probe())
       if (this.#isClosed) return client.close()
       client.onclose = () => this.#leave(client, 'the connection was closed')
       this.#client = client
+      this.#reason = ''
       this.#parts.onChange?.(true, '')
       for (const listener of this.#listeners) listener()
-    } catch {
+    } catch (fault) {
       client.close()
       if (this.#isClosed) return
+      // Nobody could guess it: the server can be reached.
+      const reason = describeFault(fault)
+      if (codeOf(reason) !== undefined && codeOf(reason) !== codeOf(this.#reason)) this.#tellAway(reason)
       this.#timer = setTimeout(() => void this.#connect(), this.#parts.probeMs ?? PROBE_MS)
       this.#timer.unref()
     }
