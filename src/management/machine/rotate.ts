@@ -15,16 +15,18 @@ import type { ManagementParts } from '../management-parts.ts'
 import type { MachineAnswer, MachineCommand, MachineInput } from './command.ts'
 import { byOperator } from './command.ts'
 
-/** Rotations run one after the other, and not while the rules change. */
+/**
+ * Rotations run one after the other, and not while the rules change. The status only reads, perhaps for minutes: meanwhile a
+ * gateway must learn what other processes change.
+ */
 export const rotateCommand =
-  ({ rotation, writeQueue }: ManagementParts): MachineCommand =>
-  input =>
-    writeQueue(async () => {
-      const kind = kindOf(input.kind)
-      if (input.force === true && input.finish !== true) throw refused('--force can only be used with --finish.')
-      if (input.finish === true) return await finish(rotation, kind, input)
-      return input.status === true ? showStatus(await rotation.status(kind)) : await rotate(rotation, kind)
-    })
+  ({ rotation, writeQueue }: Pick<ManagementParts, 'rotation' | 'writeQueue'>): MachineCommand =>
+  async input => {
+    const kind = kindOf(input.kind)
+    if (input.force === true && input.finish !== true) throw refused('--force can only be used with --finish.')
+    if (input.status === true && input.finish !== true) return showStatus(await rotation.status(kind))
+    return await writeQueue(() => (input.finish === true ? finish(rotation, kind, input) : rotate(rotation, kind)))
+  }
 
 const refused = (hint: string): Refusal => refusal('state_unfit', forOperator(hint))
 

@@ -18,7 +18,7 @@ import type { KeyOnOldPepper, SecretMark } from './secret-marks.ts'
 export interface RotationParts {
   readonly folder: Pick<DataFolder, 'path' | 'bodies' | 'secrets' | 'fromEnvironment'>
   readonly scan: SecretScanner
-  readonly jobs: Pick<Jobs, 'isOurs'>
+  readonly jobs: Pick<Jobs, 'isOurs' | 'giveBack'>
   /** Other processes need the same secrets, so this one cannot replace them. */
   readonly isShared: boolean
   readonly writer: Pick<StoreWriter, 'run'>
@@ -185,11 +185,15 @@ export class Rotation {
     this.#parts.onChanged(kind)
   }
 
-  /** Where another process has the job, this one asks again later: the other may end before it has finished. */
+  /**
+   * Where another process has the job, this one asks again later. It encrypts once more what the other one has encrypted:
+   * until this process was started, its former one wrote with the older key.
+   */
   async #resealIfOurs(): Promise<void> {
+    const { jobs } = this.#parts
     clearTimeout(this.#timer)
     try {
-      if (await this.#parts.jobs.isOurs('reseal')) return void (await this.#resealAll())
+      if (await jobs.isOurs('reseal')) return void (await this.#resealAll().finally(() => jobs.giveBack('reseal')))
     } catch (fault) {
       if (!this.#closed) this.#parts.onError(fault)
     }
