@@ -83,8 +83,8 @@ export interface Gateway {
   /** Answers the requests of the operator on this machine. */
   readonly manage: ControlHandler
   readonly activeCalls: number
-  /** Whether no earlier start has created the first key. */
-  readonly firstStart: boolean
+  /** Creates the first key by `work`, unless an earlier start, or another process that starts now, has created it. */
+  inFirstStart<T>(work: () => Promise<T>): Promise<T | undefined>
   /** Whether an owner has been set up. */
   readonly hasOwner: boolean
   /** Refuses new calls after the delay, waits for active calls, ends the rest, closes. A second call skips the waiting. */
@@ -357,7 +357,11 @@ async function openGateway(parts: GatewayParts): Promise<Gateway> {
     url,
     metricsUrl,
     manage: store.manage,
-    firstStart: (await store.reader.setting('first_key')) === undefined,
+    async inFirstStart(work) {
+      const isFirst = async (): Promise<boolean> => (await store.reader.setting('first_key')) === undefined
+      if (!(await isFirst())) return undefined
+      return await inStartTurn(store.jobs, async () => ((await isFirst()) ? await work() : undefined))
+    },
     hasOwner: await store.reader.people.hasOwner(),
     get activeCalls() {
       return underWay.size

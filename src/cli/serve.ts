@@ -83,10 +83,8 @@ function warnOfIgnoredVariables({ env }: Config, read: ReadonlySet<string>): voi
 async function greet(gateway: Gateway, say: (line: string) => void): Promise<void> {
   const { url } = gateway
   const lines = [`Weir is listening on ${url}`]
-  if (gateway.firstStart) {
-    const { key } = await buildSend(gateway.manage).machine('first-key')
-    lines.push('', ...keyLines(url, String(key)))
-  }
+  const first = await gateway.inFirstStart(() => buildSend(gateway.manage).machine('first-key'))
+  if (first !== undefined) lines.push('', ...keyLines(url, String(first.key)))
   if (!gateway.hasOwner) lines.push('', ...(await setUpLines(gateway)))
   if (lines.length === 1) return say(lines[0]!)
   say(`\n${lines.join('\n')}\n`)

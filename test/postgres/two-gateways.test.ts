@@ -3,9 +3,11 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { dirname } from 'node:path'
 import packageJson from '../../package.json'
+import { buildSend } from '../../src/cli/send.ts'
 import { LEASE_MS } from '../../src/store/postgres/membership.ts'
+import { closedGate } from '../support/closed-gate.ts'
 import type { Harness } from '../support/gateway.ts'
-import { chat, hello, startHarness } from '../support/gateway.ts'
+import { chat, hello, startHarness, until } from '../support/gateway.ts'
 import type { ApiAnswer } from '../support/management.ts'
 import { askAs } from '../support/management.ts'
 import type { Person } from '../support/people.ts'
@@ -46,6 +48,15 @@ describe.if(hasPostgres)('with two gateways', () => {
     await response.text()
     return response.headers.get('x-request-id')!
   }
+
+  test('the first start of both together creates one key', async () => {
+    const made = await Promise.all(
+      gateways.map(({ gateway }) => gateway.inFirstStart(() => buildSend(gateway.manage).machine('first-key'))),
+    )
+    expect(made.filter(first => first !== undefined)).toEqual([{ key: expect.stringMatching(/^wk-\w{36}$/) }])
+    const { data } = (await owner.ask('GET', 'web/keys?name=first%20key')).body
+    expect(data).toHaveLength(1)
+  })
 
   test('a link of one works at the other, and once for both', async () => {
     await call(gateways[0])
@@ -96,6 +107,25 @@ describe.if(hasPostgres)('with two gateways', () => {
       ])
       expect(processes.map(({ isThis }) => isThis)).toEqual([at === 0, at === 1])
       for (const { leaseAgeMs } of processes) expect(leaseAgeMs).toBeWithin(-1_000, LEASE_MS)
+    }
+  })
+
+  test('a key that one gives a new text at once ends its calls at the other', async () => {
+    const created = (await owner.ask('POST', 'web/keys', { name: 'rotated', tier: 'pro', credit: '10' })).body
+    const body = { model: 'openai/gpt-4o-mini', messages: hello }
+    const closed = closedGate()
+    gateways[1].upstream.planModel('gpt-4o-mini', closed.script)
+    const running = chat(gateways[1], String(created.key), body)
+    try {
+      await until(() => closed.taken() === 1, 'the call is forwarded')
+      const rotated = await owner.ask('POST', `web/keys/${created.id}/rotate`, {})
+      expect(rotated.status).toBe(200)
+      expect((await running).status).toBe(401)
+      gateways[1].upstream.planModel('gpt-4o-mini', undefined)
+      expect((await chat(gateways[1], String(rotated.body.key), body)).status).toBe(200)
+    } finally {
+      closed.open()
+      gateways[1].upstream.planModel('gpt-4o-mini', undefined)
     }
   })
 })
