@@ -8,7 +8,7 @@ import { Secret } from '../../src/base/secrets/secret.ts'
 import { StoreError } from '../../src/store/engine/database.ts'
 import { postgresQuery } from '../../src/store/engine/steps.ts'
 import type { ServerRow } from '../../src/store/postgres/connect.ts'
-import { checkServer, openDatabase } from '../../src/store/postgres/connect.ts'
+import { checkServer, inspectPostgres, openDatabase } from '../../src/store/postgres/connect.ts'
 import { addressOfUrl } from '../../src/store/postgres/pools.ts'
 import { createSchema, readSchemaMigrations } from '../../src/store/postgres/schema.ts'
 import { freePort } from '../support/free-port.ts'
@@ -141,6 +141,17 @@ describe.skipIf(!hasPostgres)('a start on PostgreSQL', () => {
     await admin.runScript(`ALTER DATABASE ${closed} SET default_transaction_read_only = on`)
     expect(await startOn(closed)).toContain('read only')
     expect(await start(urlOf('guest', await newDatabase()))).toMatch(/^The user of WEIR_DATABASE_URL may not create/)
+  })
+
+  test('is refused by a check, too, where its user may create only a part of what is needed', async () => {
+    const pool = await server.open()
+    const url = urlOf('guest', server.lastDatabase)
+    const told = async (): Promise<readonly string[]> => [await messageOf(inspectPostgres({ url })), await start(url)]
+    await pool.runScript('GRANT CREATE ON SCHEMA public TO guest')
+    const refused = expect.stringMatching(/^The user of WEIR_DATABASE_URL may not create the tables of Weir/)
+    expect(await told()).toEqual([refused, refused])
+    await pool.runScript(`GRANT CREATE ON DATABASE ${server.lastDatabase} TO guest`)
+    expect(await told()).toEqual(['opened', 'opened'])
   })
 
   test('leaves the database of another program as it is', async () => {

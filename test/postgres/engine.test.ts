@@ -5,11 +5,13 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Refusal } from '../../src/base/errors.ts'
+import { StoreError } from '../../src/store/engine/database.ts'
 import { postgresQuery } from '../../src/store/engine/steps.ts'
 import type { StoreEngine } from '../../src/store/engine/store-engine.ts'
 import type { EngineParts } from '../../src/store/postgres/engine.ts'
 import { openPostgresEngine } from '../../src/store/postgres/engine.ts'
 import type { PostgresPool } from '../../src/store/postgres/pools.ts'
+import { createSchema } from '../../src/store/postgres/schema.ts'
 import { holdOf, recordOf } from '../support/books.ts'
 import type { TestPostgres } from '../support/postgres.ts'
 import { hasPostgres, startPostgres, tellMissingPostgres } from '../support/postgres.ts'
@@ -171,6 +173,33 @@ describe.skipIf(!hasPostgres)('the engine on PostgreSQL', () => {
     await until(() => zombie.engine.processes.mayServe)
     expect(await one('SELECT count(*) AS n FROM process WHERE is_dead = 0')).toEqual({ n: 1n })
     await zombie.engine.close()
+  })
+
+  test('says in one sentence why a start fails that has connected', async () => {
+    await createSchema(pool)
+    const failed = async (): Promise<string> => {
+      const fault: unknown = await start(newFolder()).catch((thrown: unknown) => thrown)
+      return fault instanceof StoreError ? fault.message : `not for the operator: ${fault}`
+    }
+    await pool.runScript(
+      `INSERT INTO process (slot, epoch, expires_ms, since_ms, ids_until_ms, is_dead, version, address)
+         SELECT n, 1, database_ms() + 600000, database_ms(), database_ms(), 0, '1', 'x' FROM generate_series(1, 127) n`,
+    )
+    expect(await failed()).toBe(
+      `127 gateways use the database at ${server.socket}, and there is no place for one more. Stop some of them.`,
+    )
+    await pool.runScript(
+      `DELETE FROM process;
+       CREATE FUNCTION fill_disk() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+         RAISE EXCEPTION 'could not extend file "base/1": No space left on device' USING ERRCODE = '53100';
+       END $$;
+       CREATE TRIGGER fills_disk BEFORE INSERT ON process FOR EACH ROW EXECUTE FUNCTION fill_disk()`,
+    )
+    expect(await failed()).toBe(
+      `The disk of PostgreSQL at ${server.socket} is full: could not extend file "base/1": No space left on device.`,
+    )
+    await pool.runScript('DROP TRIGGER fills_disk ON process; DROP FUNCTION register_process')
+    expect(await failed()).toStartWith(`PostgreSQL at ${server.socket} cannot be used: function register_process(`)
   })
 
   test('closes its connections when a part cannot be opened', async () => {

@@ -7,7 +7,7 @@ import { escapeControls } from '../../base/text/safe-text.ts'
 import { StoreError } from '../engine/database.ts'
 import { postgresQuery } from '../engine/steps.ts'
 import { SCHEMA_LOCK } from './advisory-locks.ts'
-import { sqlStateOf } from './faults.ts'
+import { isConnectionLost, sqlStateOf } from './faults.ts'
 import type { PostgresAddress } from './pools.ts'
 import { DeadlineError, PostgresPool } from './pools.ts'
 import type { SchemaInfo, SchemaInspection, TableLock } from './schema.ts'
@@ -66,8 +66,9 @@ const inspect = postgresQuery<ServerRow>(
      current_setting('default_transaction_read_only') AS read_only`,
 )
 
-const findRights = postgresQuery<{ creates: bigint }>(
-  `SELECT CAST(CAST(has_schema_privilege('public', 'CREATE') AS INT) AS BIGINT) AS creates`,
+const findRights = postgresQuery<{ tables: boolean; schemas: boolean }>(
+  `SELECT has_schema_privilege('public', 'CREATE') AS tables,
+     has_database_privilege(current_database(), 'CREATE') AS schemas`,
 )
 
 /**
@@ -195,7 +196,9 @@ export async function inspectPostgres(address: PostgresAddress, waitMs = 0): Pro
       )
       .catch(fault => refuseMigration(fault))
     refuseMoving(schema)
-    if (schema.missing.length > 0 && rights.creates === 0n) throw new StoreError(mayNotCreate(''))
+    // Only the first migrations create schemas.
+    const mayCreate = rights.tables && (schema.state !== undefined || rights.schemas)
+    if (schema.missing.length > 0 && !mayCreate) throw new StoreError(mayNotCreate(''))
     return schema
   })
 }
@@ -265,6 +268,12 @@ function problemOf(fault: unknown, address: PostgresAddress): ConnectProblem {
       return { message: `PostgreSQL at ${server} has no such database: ${message}. Create it first.` }
     case '57P03':
       return { message: `PostgreSQL at ${server} takes no connections: ${message}.`, mayPass: true }
+    case '53100':
+      return { message: `The disk of PostgreSQL at ${server} is full: ${message}.` }
+    case 'WR002':
+      return {
+        message: `127 gateways use the database at ${server}, and there is no place for one more. Stop some of them.`,
+      }
     case '53300':
       return {
         message: `PostgreSQL at ${server} has too many connections: ${message}. ${RAISE_CONNECTIONS}`,
@@ -280,6 +289,12 @@ function problemOf(fault: unknown, address: PostgresAddress): ConnectProblem {
   }
   const detail = fault instanceof DeadlineError ? 'it does not answer' : message
   return { message: `PostgreSQL at ${server} cannot be reached: ${detail}.`, mayPass: true }
+}
+
+/** The same for a start that has connected before. Faults that are not of the database are returned as they are. */
+export function startFault(fault: unknown, address: PostgresAddress): unknown {
+  const isOfDatabase = sqlStateOf(fault) !== undefined || isConnectionLost(fault) || fault instanceof DeadlineError
+  return isOfDatabase ? new StoreError(problemOf(fault, address).message) : fault
 }
 
 /** Without the password. */

@@ -3,7 +3,7 @@
 
 import { bounds } from '../../base/bounds.ts'
 import type { StoreEngine } from '../engine/store-engine.ts'
-import { openDatabase } from './connect.ts'
+import { openDatabase, startFault } from './connect.ts'
 import { readMembers } from './member-list.ts'
 import type { Membership } from './membership.ts'
 import { PoolGroup } from './pool-group.ts'
@@ -115,6 +115,6 @@ export async function openPostgresEngine(options: PostgresEngineOptions): Promis
     }
   } catch (fault) {
     await leave()
-    throw fault
+    throw startFault(fault, database)
   }
 }
