@@ -37,7 +37,8 @@ describe.skipIf(!hasPostgres)('a start on PostgreSQL', () => {
 
   beforeAll(async () => {
     const [key, cert] = [join(folder, 'key.pem'), join(folder, 'cert.pem')]
-    const names = ['-subj', '/CN=localhost', '-keyout', key, '-out', cert]
+    const subject = ['-subj', '/CN=localhost', '-addext', 'subjectAltName=IP:127.0.0.1']
+    const names = [...subject, '-keyout', key, '-out', cert]
     const made = Bun.spawnSync(['openssl', 'req', '-x509', '-newkey', 'rsa:2048', '-nodes', '-days', '2', ...names])
     if (made.exitCode !== 0) throw new Error(String(made.stderr))
     const tls = { cert: readFileSync(cert, 'utf8'), key: readFileSync(key, 'utf8') }
@@ -100,6 +101,17 @@ describe.skipIf(!hasPostgres)('a start on PostgreSQL', () => {
     expect(await start(url)).toEndWith('It may need an encrypted connection: add ?sslmode=require.')
     expect(await start(`${url}?sslmode=verify-full`)).toContain('self signed certificate')
     expect(await start(`${url}?sslmode=require`)).toBe('opened')
+    // Certificates are trusted from the start of a process on.
+    const program = `
+      import { openDatabase } from './src/store/postgres/connect.ts'
+      const { mark } = await openDatabase({ url: '${url}?sslmode=verify-full' }, 0)
+      process.stdout.write(mark === '' ? 'no mark' : 'opened')
+      process.exit(0)`
+    const { stdout } = Bun.spawnSync([process.execPath, '-e', program], {
+      cwd: join(import.meta.dir, '..', '..'),
+      env: { ...process.env, NODE_EXTRA_CA_CERTS: join(folder, 'cert.pem') },
+    })
+    expect(stdout.toString()).toBe('opened')
   })
 
   test('waits for a server that is not there yet', async () => {
