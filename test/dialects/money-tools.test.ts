@@ -171,6 +171,33 @@ describe('openai-responses: pages that the model opens are not searches', () => 
   })
 })
 
+describe('openai-responses: the searches that a stream shows are charged', () => {
+  const asked = { type: 'web_search_call', status: 'completed', action: { type: 'search', query: 'rivers' } }
+  const opened = { ...asked, action: { type: 'open_page', url: 'https://x' } }
+  const done = [asked, asked, opened].map((item, at) => ({
+    type: 'response.output_item.done',
+    output_index: at,
+    item: { ...item, id: `ws_${at}` },
+  }))
+  const text = { type: 'response.output_text.delta', item_id: 'msg_1', output_index: 3, content_index: 0, delta: 'Hi' }
+  const last = (more: object): readonly object[] => {
+    const response = { ...answers['openai-responses'](0), output: [], ...more }
+    return [...done, text, { type: 'response.completed', response }]
+  }
+
+  test.each([
+    ['also if the last event lists no items', {}, 2],
+    ['once, if the last event lists them as well', { output: done.map(({ item }) => item) }, 2],
+    ['as many as are reported', { tool_usage: { web_search: { num_requests: 1 } } }, 1],
+    ['and none if none is reported', { tool_usage: { web_search: { num_requests: 0 } } }, 0],
+  ])('%s', async (_what, more, searches) => {
+    harness.upstream.plan(sendsEvents(last(more)))
+    const cost = await costOf('openai-responses', { tools: [tools['openai-responses']] }, true)
+    expect(cost).toBe(tokens + searches * search)
+    expect(harness.lastRecord()!.usage_source).toBe('reported')
+  })
+})
+
 test('anthropic-messages: each search in a plain answer without usage is charged', async () => {
   const found = many(3, at => ({ type: 'server_tool_use', id: `s_${at}`, name: 'web_search', input: { query: 'x' } }))
   const { content, usage: _none, ...rest } = answers['anthropic-messages'](0) as { content: object[]; usage: object }

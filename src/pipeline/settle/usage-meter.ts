@@ -110,6 +110,11 @@ function withEarlierSearches(report: Usage, earlier: Usage | undefined): Usage {
   return before > (report.searches ?? 0) ? { ...report, searches: before } : report
 }
 
+/** The last event may list none of the items that the stream has shown. */
+function withSeenSearches(report: UsageReport, { uses: { searches = 0 } }: UsageMeter): UsageReport {
+  return report === 'nonsense' || searches <= (report.searches ?? 0) ? report : { ...report, searches }
+}
+
 /** Gaps up to this length are normal while a model writes, and do not count as reasoning. */
 const GAP_MS = 1_000
 
@@ -151,7 +156,7 @@ export function noteFrame(meter: UsageMeter, reading: FrameReading, choices: num
   meter.content ||= reading.kind === 'content' || meter.outputBytes > 0
   meter.readsAgain ||= reading.readsAgain === true
   if (reading.usage !== undefined) {
-    noteUsage(meter, reading.usage, reading.json)
+    noteUsage(meter, reading.searchesUntold ? withSeenSearches(reading.usage, meter) : reading.usage, reading.json)
     if (meter.usage !== undefined) [meter.silentMs, meter.lastOutputMs] = [0, waitedUntil(meter, nowMs)]
   }
   if (reading.serviceClass !== undefined) meter.serviceClass = reading.serviceClass

@@ -191,6 +191,8 @@ export interface FrameReading extends AnswerReading {
   readonly items?: ItemSizes
   /** For the last event: `items` and these uses are those of the whole answer, not further ones. */
   readonly usesOfAll?: Units
+  /** The report does not say how many searches were run, so those that were seen count. */
+  readonly searchesUntold?: boolean
   readonly kind: FrameKind
   /** How many choices this event finishes. The terminal event may follow or be missing. */
   readonly finishes: number

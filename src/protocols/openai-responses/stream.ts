@@ -9,7 +9,7 @@ import type { MediaBytes } from '../usage/media-bytes.ts'
 import { BYTES_PER_IMAGE, estimateAudioBytes, pickMediaBytes } from '../usage/media-bytes.ts'
 import { estimateTextBytes } from '../usage/text-bytes.ts'
 import { findFailure, readFailure, readItem, readItems, readServiceClass } from './response.ts'
-import { readContainerServices, readToolUse, readUsage } from './usage.ts'
+import { readContainerServices, readToolUse, readUsage, reportsSearches } from './usage.ts'
 
 /** Events with audio in base64. */
 const AUDIO_EVENTS: ReadonlySet<string> = new Set(['response.audio.delta', 'response.output_audio.delta'])
@@ -74,10 +74,10 @@ function readDoneItem(event: Json): FrameReading {
 /** Reads the last event. Its usage counts for failed responses, too. */
 function readLast(type: string, response: unknown, event: unknown): FrameReading {
   if (!isObject(response)) return garbageFrame
-  const usage = readUsage(response)
+  const used = { usage: readUsage(response), ...(!reportsSearches(response) && { searchesUntold: true }) }
   const error = findFailure(response)
   if (type === 'response.failed' || error !== undefined) {
-    return { kind: 'error', outputBytes: 0, finishes: 0, usage, error: error ?? readFailure(undefined) }
+    return { kind: 'error', outputBytes: 0, finishes: 0, ...used, error: error ?? readFailure(undefined) }
   }
   const machines = readContainerServices(response.output)
   return {
@@ -85,7 +85,7 @@ function readLast(type: string, response: unknown, event: unknown): FrameReading
     outputBytes: 0,
     finishes: 1,
     json: event,
-    usage,
+    ...used,
     serviceClass: readServiceClass(response),
     items: readItems(response.output),
     usesOfAll: readToolUse(response.output) ?? {},

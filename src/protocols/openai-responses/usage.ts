@@ -96,11 +96,18 @@ function isPageRead(item: unknown): boolean {
 }
 
 function searches(response: unknown, report: unknown): number {
-  const reported = field(field(field(response, 'tool_usage'), 'web_search'), 'num_requests')
-  const arkReported = field(field(report, 'tool_usage'), 'web_search')
-  if ((reported ?? arkReported ?? undefined) !== undefined) return readCountOrZero(reported ?? arkReported)
-  return readToolUse(field(response, 'output'))?.searches ?? 0
+  const reported = findReportedSearches(response, report)
+  return reported === undefined ? (readToolUse(field(response, 'output'))?.searches ?? 0) : readCountOrZero(reported)
 }
+
+function findReportedSearches(response: unknown, report: unknown): unknown {
+  const reported = field(field(field(response, 'tool_usage'), 'web_search'), 'num_requests')
+  return reported ?? field(field(report, 'tool_usage'), 'web_search') ?? undefined
+}
+
+/** Whether a response says how many searches were run. Otherwise only its items tell. */
+export const reportsSearches = (response: unknown): boolean =>
+  findReportedSearches(response, field(response, 'usage')) !== undefined
 
 export function writeUsage(usage: Usage): Readonly<Record<string, unknown>> {
   const [input, output] = [inputTokens(usage), outputTokens(usage)]
