@@ -151,6 +151,18 @@ test('images of the input that are not reported are estimated at their own rate'
   expect(lines).toContainEqual({ what: 'inputImage', count: 2_000, rate: 10_000_000_000n } as never)
 })
 
+test('images that are being made when a caller leaves are charged like those that are reported', () => {
+  const imagePrice = parsePrice({ input: '5', output: '40' }, fail)
+  const { exchange, meter } = exchangeOf({ price: { ...priced, price: imagePrice, serviceClass: undefined } })
+  const asked = { stream: true, units: { images: 3 }, imageOrder: 'at_once', outputTokensGuess: 3 * 408 }
+  Object.assign(exchange, { call: { inputBytes: 400, outputGuessKind: 'outputImage', ...asked } })
+  const usage = { input: 9, output: 0, outputImage: 500 }
+  noteFrame(meter, { kind: 'closing', outputBytes: 1, finishes: 1, usage, uses: { images: 1 } }, 1)
+  const left: unknown = cost(exchange, { outcome: 'client_left', status: 499 })
+  expect(left).toMatchObject({ rule: 'left_reading', source: 'estimated', usage: { input: 9, outputImage: 1_500 } })
+  expect(cost(exchange, completed)).toMatchObject({ source: 'reported', usage: { input: 9, outputImage: 500 } })
+})
+
 test('returned text counts as seconds of speech, however short the file claims to be', () => {
   const { exchange, meter } = exchangeOf({ price: priced })
   const audioCall = (seconds: number, secondsMax = seconds): object => ({

@@ -15,6 +15,7 @@ import { lossesOf, outputLimit, runsTools } from './exchange.ts'
 import type { Cost } from './settle/call-cost.ts'
 import { hiddenTokens, unreportedInput, wasReaderSlow } from './settle/hidden-reasoning.ts'
 import { withToolUses } from './settle/tool-uses.ts'
+import type { UsageMeter } from './settle/usage-meter.ts'
 
 export function cost(exchange: Exchange, ending: CallEnding): Cost {
   const { attempts } = exchange
@@ -28,7 +29,8 @@ export function cost(exchange: Exchange, ending: CallEnding): Cost {
     hasContent: meter.outputBytes > 0,
     fellBack: attempts.length > 1,
     reported: isLimited ? limitOutput(meter.usage, outputLimit(exchange, candidate)) : meter.usage,
-    isReportOutdated: meter.outputBytes > meter.reportedBytes,
+    // The report of a stream of images covers those that have arrived.
+    isReportOutdated: meter.outputBytes > meter.reportedBytes || (images ?? 0) > (meter.uses.images ?? 0),
     isDelivered: meter.delivered || ending.contentDelivered === true,
     hasProviderTools: runsTools(exchange),
     wasReaderSlow: wasReaderSlow(exchange),
@@ -120,7 +122,7 @@ const workEnded: ReadonlySet<Outcome> = new Set<Outcome>(['completed', 'refused'
 function imagesMade({ call, attempt: { meter } }: Exchange, { outcome }: CallEnding): number | undefined {
   const { images } = meter.uses
   if (images === undefined || call?.imageOrder === undefined) return undefined
-  if (call.imageOrder === 'at_once') return workEnded.has(outcome) ? images : call.units?.images
+  if (call.imageOrder === 'at_once') return workEnded.has(outcome) || !call.stream ? images : call.units?.images
   return workEnded.has(outcome) || meter.finished ? images : images + 1
 }
 
@@ -216,10 +218,12 @@ type Tokens = Readonly<Partial<Record<'output' | 'outputImage' | 'outputAudio', 
 /** Estimates each kind of output apart, because images and audio have other rates than text. */
 function outputTokensOf({ call, attempt }: Exchange, outputBytes: number, images?: number): Tokens {
   const { meter, candidate } = attempt
-  const { outputTokensGuess: guess, outputGuessKind = 'output', imageOrder, units: { images: most } = {} } = call ?? {}
-  if (guess !== undefined) {
+  if (call?.outputTokensGuess !== undefined) {
+    const { outputTokensGuess: guess, outputGuessKind = 'output', imageOrder, soundTokenBytes = Infinity } = call
+    const most = call.units?.images
     const isShown = images !== undefined && imageOrder !== undefined && most !== undefined
-    return { [outputGuessKind]: isShown ? Math.ceil((guess / most) * Math.min(images, most)) : guess }
+    const drawn = isShown ? Math.ceil(tokensPerImage(meter, guess / most) * Math.min(images, most)) : guess
+    return { [outputGuessKind]: Math.max(drawn, Math.ceil(outputBytes / soundTokenBytes)) }
   }
   const imageBytes = Math.min(meter.pictureBytes, outputBytes)
   const audioBytes = Math.min(meter.soundBytes, outputBytes - imageBytes)
@@ -231,6 +235,12 @@ function outputTokensOf({ call, attempt }: Exchange, outputBytes: number, images
     outputImage: isBilledPerImage ? 0 : Math.ceil((imageBytes / BYTES_PER_IMAGE) * pictureTokens),
     outputAudio: estimateTokens(audioBytes),
   }
+}
+
+/** The images that are not reported yet count like those that are. */
+function tokensPerImage({ usage, uses: { images = 0 } }: UsageMeter, guess: number): number {
+  const reported = usage === undefined ? 0 : outputTokens(usage)
+  return reported > 0 && images > 0 ? reported / images : guess
 }
 
 const imagesOf = (call: Call | undefined): Units =>

@@ -62,11 +62,17 @@ const image = { b64_json: 'iVBORw0KGgo=' }
 const partial = { type: 'image_generation.partial_image', b64_json: image.b64_json }
 const completed = { type: 'image_generation.completed', b64_json: image.b64_json }
 const speech = { input: 'x'.repeat(100), voice: 'alloy' }
+const sound = sendsBytes('audio/mpeg', [new Uint8Array(4_000)])
+const longSound = sendsBytes('audio/mpeg', [new Uint8Array(400_000), new Uint8Array(200_000)])
 
 /** The request, the upstream's answer, and the cost of the output. */
 type Row = readonly [what: string, path: string, asked: object, upstream: Script, worth: number]
 const rows: readonly Row[] = [
-  ['sound', '/v1/audio/speech', speech, sendsBytes('audio/mpeg', [new Uint8Array(4_000)]), 150 * SOUND],
+  ['sound', '/v1/audio/speech', speech, sound, 150 * SOUND],
+  ['sound that is longer than its text', '/v1/audio/speech', speech, longSound, 600 * SOUND],
+  ['uncompressed sound', '/v1/audio/speech', { ...speech, response_format: 'wav' }, longSound, 250 * SOUND],
+  ['slow sound', '/v1/audio/speech', { ...speech, speed: 0.25 }, sound, 600 * SOUND],
+  ['fast sound', '/v1/audio/speech', { ...speech, speed: 3 }, sound, 50 * SOUND],
   [
     'sound as events',
     '/v1/audio/speech',

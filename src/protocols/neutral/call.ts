@@ -60,6 +60,8 @@ export interface Call {
   readonly secondTextBytes?: number
   /** An estimate of output tokens for audio and images, used when the answer does not report them. */
   readonly outputTokensGuess?: number
+  /** For an answer that is the bare bytes of audio: how many of them one token is at most. */
+  readonly soundTokenBytes?: number
   /** The kind of these tokens. Default: text. */
   readonly outputGuessKind?: 'outputImage' | 'outputAudio'
   /**
