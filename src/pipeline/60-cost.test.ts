@@ -56,6 +56,16 @@ test('a class that was not sent upstream is not charged', () => {
   expect(cost(exchange, completed).amount).toBe(24_000n as never)
 })
 
+test('a cheaper class that was not sent upstream makes a call no cheaper', () => {
+  const cheap = parsePrice({ input: '2', output: '4', cases: [{ class: 'flex', input: '1', output: '2' }] }, fail)
+  const { exchange, meter } = exchangeOf({ price: { ...priced, price: cheap, serviceClass: 'flex' } })
+  noteUsage(meter, { input: 10, output: 3 })
+  expect(cost(exchange, completed).amount).toBe(24_000n as never)
+  const losses = { codes: ['service_tier'] }
+  Object.assign(exchange.attempt, { translation: { source: { notes: { losses } } } })
+  expect(cost(exchange, completed).amount).toBe(48_000n as never)
+})
+
 test('usage that was not reported is estimated from bytes', () => {
   const { exchange } = exchangeOf({ price: priced })
   expect(cost(exchange, completed)).toMatchObject({ usage: { input: 100, output: 10 }, source: 'estimated' })

@@ -38,9 +38,14 @@ export function cost(exchange: Exchange, ending: CallEnding): Cost {
     estimateHidden: known => hiddenTokens(exchange, ending, known),
     estimate: () => estimateUsage(exchange, meter.outputBytes, images),
   }
-  // A service class that the translation dropped was not requested, so it was not served.
-  const served = lossesOf(exchange).includes('service_tier') ? 'default' : meter.serviceClass
-  return priceCall(finished, candidate?.price, served, charged => countedUsage(charged, exchange, images))
+  return priceCall(finished, priceOf(exchange), meter.serviceClass, charged => countedUsage(charged, exchange, images))
+}
+
+/** A service class that the translation dropped was not requested, whether it is dearer or cheaper. */
+function priceOf(exchange: Exchange): CallPriceOrFree {
+  const price = exchange.attempt.candidate?.price
+  const isDropped = price?.serviceClass !== undefined && lossesOf(exchange).includes('service_tier')
+  return isDropped ? { ...price, serviceClass: undefined } : price
 }
 
 /** Leaves out the output tokens beyond the limit: text first, then reasoning. */
