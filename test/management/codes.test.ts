@@ -180,6 +180,18 @@ describe('a code', () => {
   })
 })
 
+test('a code that would lift a balance above its limit is refused, and stays as it is', async () => {
+  const { codes: made, batch } = await codes(3, { amount: '999999999' })
+  const { id } = await account()
+  for (const code of made.slice(0, 2)) expect((await redeem(id, code)).status).toBe(201)
+  const refused = await redeem(id, made[2]!)
+  expect([refused.status, refused.error.code]).toEqual([409, 'state_unfit'])
+  expect(refused.error.message).toContain('too large')
+  // The operator's own account, which pays for codes, has the same limit.
+  expect((await redeem((await account()).id, made[2]!)).error.code).toBe('state_unfit')
+  expect((await ask('GET', `web/codes?batch=${batch}&state=open`)).body.data).toHaveLength(1)
+})
+
 describe('voiding codes', () => {
   test('keeps those that were redeemed', async () => {
     const { codes: made, batch } = await codes(3)

@@ -26,6 +26,7 @@ const reasons = {
   code_expired: hintOf('code_expired'),
   code_void: hintOf('code_void'),
 }
+const tooHigh = (): Refusal => refusal('state_unfit', hintOf('posting_balance_high'))
 const again = (): Refusal => new Refusal('state_unfit', 'again', { hint: hintOf('code_redeemed_here') })
 
 export function redemptionEndpoints({ writer, pepper, ...parts }: ManagementParts): readonly WebEndpoint[] {
@@ -50,13 +51,14 @@ export function redemptionEndpoints({ writer, pepper, ...parts }: ManagementPart
         const digests = pepper.all.map(secret => digestCode(code, secret).toString('hex'))
         const result = await writer.run('redeemCode', { digests, accountId: account, scope }, by)
         const isOwn = result.done === 'code_used' && result.own
-        if (result.done === 'redeemed' || isOwn) undoAttempt()
+        if (result.done === 'redeemed' || result.done === 'balance_too_high' || isOwn) undoAttempt()
         const redeemed = requireDone(result, {
           account_unknown: resourceUnknown,
           code_unknown: because('code_unknown'),
           code_expired: because('code_expired'),
           code_void: because('code_void'),
           code_used: isOwn ? again : because('code_used'),
+          balance_too_high: tooHigh,
         })
         if (redeemed.done !== 'redeemed') throw unusable()
         return { body: { amount: usdText(redeemed.amount), balance: usdText(redeemed.balance) } }

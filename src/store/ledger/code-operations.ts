@@ -9,6 +9,7 @@ import { readAccount } from './accounts.ts'
 import { giveCredit } from './credit.ts'
 import type { MoneyText } from './money-text.ts'
 import { readAmount } from './money-text.ts'
+import { BALANCE_MAX, PROMO } from './operator-accounts.ts'
 
 export interface CodeOperations {
   createCodes: {
@@ -37,7 +38,7 @@ export interface CodeOperations {
       | { done: 'redeemed'; amount: MoneyText; balance: MoneyText }
       /** `own`: the same account has redeemed it. */
       | { done: 'code_used'; own: boolean }
-      | { done: 'code_unknown' | 'code_expired' | 'code_void' | 'account_unknown' }
+      | { done: 'code_unknown' | 'code_expired' | 'code_void' | 'account_unknown' | 'balance_too_high' }
   }
   /** Voids one code, or all codes of a batch that are not redeemed. */
   voidCodes: {
@@ -89,7 +90,7 @@ export const codeOperations: StepsOf<CodeOperations> = {
     return { done: 'created' }
   },
   *redeemCode({ digests, accountId, scope }, context) {
-    const { nowMs } = context
+    const { nowMs, operators } = context
     const account = yield* readAccount(accountId)
     const isKnown = account !== undefined && account.kind !== 'operator' && (yield* isInScope(scope, accountId))
     if (!isKnown) return { done: 'account_unknown' }
@@ -98,6 +99,8 @@ export const codeOperations: StepsOf<CodeOperations> = {
     if (code.redeemed_ms !== null) return { done: 'code_used', own: Number(code.account_id) === accountId }
     if (code.voided_ms !== null) return { done: 'code_void' }
     if (code.expires_ms !== null && code.expires_ms <= BigInt(nowMs())) return { done: 'code_expired' }
+    const isTooHigh = account.balance + code.amount > BALANCE_MAX
+    if (isTooHigh || (yield* operators.read(PROMO)) - code.amount < -BALANCE_MAX) return { done: 'balance_too_high' }
     // From here on the redemption must succeed.
     yield* redeem.run(code.id, nowMs(), accountId)
     yield* giveCredit({ kind: 'redemption', ref: Number(code.id), accountId, amount: code.amount }, context)

@@ -8,6 +8,9 @@ export const PROMO = 2
 export const SHORTFALL = 3
 export const CLEARING = 4
 
+/** The limit of a balance in the table's CHECK, up or down: about two billion dollars. */
+export const BALANCE_MAX = 2n ** 61n
+
 /** Ids of operator accounts are at most this; ids of customer accounts are greater. */
 export const OPERATOR_ID_MAX = 4
 

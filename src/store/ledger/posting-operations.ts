@@ -8,7 +8,7 @@ import type { PostedKind } from './hold-types.ts'
 import { deleteExpiredKeys } from './idempotency-rows.ts'
 import type { MoneyText } from './money-text.ts'
 import { readMoney } from './money-text.ts'
-import { CLEARING, PROMO, REVENUE } from './operator-accounts.ts'
+import { BALANCE_MAX, CLEARING, PROMO, REVENUE } from './operator-accounts.ts'
 
 /** The operator account that pays for each kind of posting. A negative adjustment pays to that account instead. */
 const counterparts: Readonly<Record<PostedKind, number>> = {
@@ -17,9 +17,6 @@ const counterparts: Readonly<Record<PostedKind, number>> = {
   adjustment: REVENUE,
   refund: REVENUE,
 }
-
-/** The limit in the table's CHECK: about two billion dollars. */
-const BALANCE_MAX = 2n ** 61n
 
 export interface PostingOperations {
   /** Moves money on the order of an operator. `ref` is the refunded call, else a new id. */
