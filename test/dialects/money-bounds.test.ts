@@ -325,8 +325,8 @@ describe('the hold of passthrough calls', () => {
   test('is bounded by the bytes of texts, however many', () => {
     const call = readPassthrough('openai-embeddings', { input: Array.from({ length: 20_000 }, () => 'x') })
     expect(sizeFor(call).inputTokensMax).toBe(call.bodyBytes)
-    const parts = readPassthrough('openai-rerank', { query: 'x', documents: [{ text: 'y' }, 'z'] })
-    expect([parts.textOnly, sizeFor(parts).inputTokensMax]).toEqual([true, parts.bodyBytes])
+    const parts = readPassthrough('openai-rerank', { query: 'four', documents: [{ text: 'y' }, 'z'] })
+    expect([parts.textOnly, sizeFor(parts).inputTokensMax]).toEqual([true, parts.bodyBytes + 2 * 4])
   })
 
   test.each([

@@ -45,7 +45,8 @@ export const rerank: Protocol = {
     const chunks = documents.length + body.byteLength / CHUNK_BYTES
     const units = { searches: Math.ceil(chunks / 100) }
     const unitsGuess = { searches: Math.ceil(Math.max(1, documents.length) / 100) }
-    return { ...addInputBound(call, documents), units, unitsGuess }
+    const { inputTokensMax, ...bounded } = addInputBound(call, documents)
+    return { ...bounded, inputTokensMax: inputTokensMax + queryTokensMax(call) * documents.length, units, unitsGuess }
   },
   readAnswer: buildAnswerReader(({ results, data, usage, meta }) => {
     const found = Array.isArray(results) ? results : data
@@ -60,6 +61,11 @@ export const rerank: Protocol = {
 
 const CHUNK_BYTES = 250
 
+/** A model that reads each document together with the query is billed for the query as often as there are documents. */
+function queryTokensMax({ json: { query } }: Call): number {
+  return typeof query === 'string' ? Buffer.byteLength(query) : MEDIA_TOKENS_MAX
+}
+
 /** The input is a text, a list of texts, tokens, a list of token lists, or parts. */
 function checkInput(call: Call): Call {
   const { input } = call.json
@@ -70,7 +76,7 @@ function checkInput(call: Call): Call {
 }
 
 /** The model's context window bounds each text on its own, so the whole body is the bound on the input. */
-function addInputBound(call: Call, inputs: readonly unknown[]): Call {
+function addInputBound(call: Call, inputs: readonly unknown[]): Call & { readonly inputTokensMax: number } {
   const mediaCount = inputs.filter(isMedia).length
   if (mediaCount === 0) return { ...call, inputTokensMax: call.bodyBytes }
   return { ...call, textOnly: false, inputTokensMax: call.bodyBytes + mediaCount * MEDIA_TOKENS_MAX }
