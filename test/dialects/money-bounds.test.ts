@@ -90,6 +90,22 @@ test.each(unboundedCalls)('%s: a call with %s is held for the whole context', (d
   expect(size.inputTokensMax).toBe(70_000)
 })
 
+test('anthropic-messages: a longer context that the caller asks for is held as well', () => {
+  const image = { type: 'image', source: { type: 'base64', media_type: 'image/png', data: 'AA' } }
+  const text = { type: 'text', text: 'x'.repeat(300_000) }
+  const inputMax = (content: unknown, beta?: string): number => {
+    const body = JSON.stringify({ model: 'p/m', max_tokens: 1, messages: [{ role: 'user', content }] })
+    const head = { ...headOf('/v1/messages'), header: (name: string) => (name === 'anthropic-beta' ? beta : undefined) }
+    const call = findProtocol('anthropic-messages')!.readCall(Buffer.from(body), head)
+    return sizeOf(call, { id: 'm', contextTokens: 200_000 }, { capsThought: true }).inputTokensMax
+  }
+  const long = 'fine-grained-tool-streaming-2025-05-14, context-1m-2025-08-07'
+  expect([inputMax([text]), inputMax([text, image])]).toEqual([200_000, 200_000])
+  expect(inputMax([text], long)).toBeGreaterThan(300_000)
+  expect(inputMax([text, image], long)).toBe(1_000_000)
+  expect(inputMax('Hello', long)).toBeLessThan(1_000)
+})
+
 test.each(dialects)('%s: a call with text only is held for its bytes', dialect => {
   const call = read(dialect)
   expect([call.textOnly, call.searchesMax, call.services]).toEqual([true, 0, undefined])

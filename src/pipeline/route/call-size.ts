@@ -50,7 +50,9 @@ const thoughtMax = (own = THOUGHT_TOKENS_MAX): number => Math.min(own, THOUGHT_T
 export const isInputUnbounded = ({ model, size }: Pick<Candidate, 'model' | 'size'>, { textOnly }: Call): boolean =>
   !textOnly && size.inputTokensMax >= (model.contextTokens ?? CONTEXT_TOKENS_UNKNOWN)
 
-function inputMax({ textOnly, bodyBytes, media }: Call, { contextTokens, traits }: Model): number {
+function inputMax({ textOnly, bodyBytes, media, contextTokens: asked = 0 }: Call, model: Model): number {
+  const { traits } = model
+  const contextTokens = model.contextTokens === undefined ? undefined : Math.max(model.contextTokens, asked)
   if (textOnly) return Math.min(bodyBytes, contextTokens ?? bodyBytes)
   const mediaMax = media && traits?.mediaTokens && mediaTokensMax(media.items, traits.mediaTokens)
   if (mediaMax !== undefined) return Math.min(media!.textBytes + mediaMax, contextTokens ?? Infinity)

@@ -49,6 +49,10 @@ export const uniqueFields: readonly string[] = [
 /** Headers of the caller that are sent to an upstream of this dialect. */
 export const passedHeaders = ['anthropic-version', 'anthropic-beta'] as const
 
+/** A feature that gives some models a longer context than their own. Each token of it is billed. */
+const LONG_CONTEXT = /(?:^|[ ,])context-1m-/
+const LONG_CONTEXT_TOKENS = 1_000_000
+
 const OUTPUT_TOKENS_MAX = 1_000_000_000
 
 export function readCall(body: Buffer, request: RequestHead): Call {
@@ -94,6 +98,7 @@ function readCommon(body: Buffer, request: RequestHead, { json, fields }: Pick<C
     stream: false,
     wantsUsage: true, // every answer of this dialect has usage
     choices: 1,
+    ...(LONG_CONTEXT.test(request.header('anthropic-beta') ?? '') && { contextTokens: LONG_CONTEXT_TOKENS }),
     ...(serviceClass !== undefined && { serviceClass }),
     ...(endUser !== undefined && { endUser }),
   }

@@ -50,6 +50,8 @@ export interface Call {
   readonly choices: number
   /** The upper limit of input tokens, if the size of the body does not give one. */
   readonly inputTokensMax?: number
+  /** The context that the caller asks for, where a model can have a longer one than usual. */
+  readonly contextTokens?: number
   /** The upper limit of reasoning tokens, for a model that cannot reason. */
   readonly thoughtTokensMax?: 0
   /** The upper limit of other units than tokens. */
