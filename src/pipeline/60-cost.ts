@@ -13,7 +13,7 @@ import { BYTES_PER_IMAGE, imageTokensDefault, TRANSCRIBED_TOKENS_PER_SECOND } fr
 import type { CallEnding, Exchange } from './exchange.ts'
 import { lossesOf, outputLimit, runsTools } from './exchange.ts'
 import type { Cost } from './settle/call-cost.ts'
-import { hiddenTokens, unreportedInput, wasReaderSlow } from './settle/hidden-reasoning.ts'
+import { hiddenTokens, rejectedTokens, unreportedInput, wasReaderSlow } from './settle/hidden-reasoning.ts'
 import { withToolUses } from './settle/tool-uses.ts'
 import type { UsageMeter } from './settle/usage-meter.ts'
 
@@ -35,7 +35,7 @@ export function cost(exchange: Exchange, ending: CallEnding): Cost {
     hasProviderTools: runsTools(exchange),
     wasReaderSlow: wasReaderSlow(exchange),
     unreportedInput: () => unreportedInput(exchange, ending),
-    estimateHidden: known => hiddenTokens(exchange, ending, known),
+    estimateHidden: known => Math.max(hiddenTokens(exchange, ending, known), rejectedTokens(exchange, known)),
     estimate: () => estimateUsage(exchange, meter.outputBytes, images),
   }
   return priceCall(finished, priceOf(exchange), meter.serviceClass, charged => countedUsage(charged, exchange, images))

@@ -171,6 +171,38 @@ test('a call with a file goes on to the report of its input when its key is revo
   expect(harness.lastRecord()).toMatchObject(exactly(20_000, 5))
 })
 
+describe('a call with a prediction, of which only a report tells how much was rejected,', () => {
+  const prediction = { type: 'content', content: [{ type: 'text', text: 'word'.repeat(200) }] }
+
+  async function leaveWhenRead(): Promise<() => void> {
+    const opens = Promise.withResolvers<void>()
+    const rest = finish() + usageOnly(70, 160) + done
+    harness.upstream.plan(script(streamHead, chunk(role() + piece('All of it')), gate(opens.promise), chunk(rest), end))
+    const caller = open({ model: 'brook/bed', stream: true, prediction })
+    await caller.until(({ text }) => text.includes('All of it'), 'the answer has been read')
+    caller.leave()
+    await caller.closed
+    await noticed()
+    expect(harness.gateway.activeCalls).toBe(1)
+    return opens.resolve
+  }
+
+  test('goes on to that report', async () => {
+    const report = await leaveWhenRead()
+    report()
+    expect(await settled()).toMatchObject(exactly(70, 160))
+  })
+
+  test('pays for all of it if no report comes', async () => {
+    const release = await leaveWhenRead()
+    jumpMs += bounds.callerGoneMsMax
+    const record = await settled()
+    release()
+    expect(record).toMatchObject({ rule: 'left_reading', usage_source: 'estimated', output_tokens: 200 })
+    expect(record.cost).toBe(Number(record.input_tokens) * 1_000 + 200 * 2_000)
+  })
+})
+
 test('a call whose input was reported before its content does not go on', async () => {
   const early = usageOnly(20_000, 1)
   harness.upstream.plan(script(streamHead, chunk(early + role() + piece('Hel')), gate(new Promise(() => {}))))

@@ -37,7 +37,26 @@ function showsReasoning(
 
 /** Whether only the upstream can still report the usage; then its answer is read to the end without the caller. */
 export function awaitsReport(exchange: Exchange): boolean {
-  return !hasFinalReport(exchange.attempt.meter) && (seemsToReason(exchange) || readsUnknownInput(exchange))
+  if (hasFinalReport(exchange.attempt.meter)) return false
+  return seemsToReason(exchange) || readsUnknownInput(exchange) || predictedTokens(exchange) > 0
+}
+
+/** The tokens that the caller predicts as the answer, where the upstream gets them. A translation leaves them out. */
+function predictedTokens({ call, attempt: { candidate, meter } }: Exchange): number {
+  const { predictedBytes = 0, dialect } = call ?? {}
+  const isPredicted = predictedBytes > 0 && meter.content && candidate?.upstreamProtocol.name === dialect
+  return isPredicted && candidate?.price !== undefined ? estimateTokens(predictedBytes) : 0
+}
+
+/**
+ * What the model may have rejected of a prediction, beyond `known` output tokens and within the hold. Only a report tells
+ * it, and what is not rejected is part of the output.
+ */
+export function rejectedTokens(exchange: Exchange, known: number): number {
+  const { hold, attempt } = exchange
+  const predicted = predictedTokens(exchange)
+  if (predicted === 0 || hold === undefined || hasFinalReport(attempt.meter)) return 0
+  return Math.max(0, Math.min(predicted, outputLimit(exchange, attempt.candidate!)) - known)
 }
 
 /** Whether a report came with the last content or after it. */

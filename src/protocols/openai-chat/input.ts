@@ -16,6 +16,7 @@ import {
   removeVersionDate,
   runsAtProvider,
 } from '../request/services.ts'
+import { estimateTextBytes } from '../usage/text-bytes.ts'
 import { requestFields } from './fields.ts'
 
 /** Fields that make the upstream add content which is not in the request. Not every upstream has all of them. */
@@ -134,6 +135,15 @@ function addPart(media: MediaList, part: unknown): void {
 export function mimeOfFile(filename: unknown): { readonly mime?: string } {
   if ((filename ?? undefined) === undefined) return {}
   return { mime: typeof filename === 'string' && /\.pdf$/i.test(filename) ? 'application/pdf' : 'unknown' }
+}
+
+/** The bytes of the text that a caller predicts, which is a text or a list of parts. */
+export function measurePrediction(prediction: unknown): number {
+  const content = isObject(prediction) ? prediction.content : undefined
+  if (!Array.isArray(content)) return estimateTextBytes(content)
+  let bytes = 0
+  for (const part of content as readonly unknown[]) if (isObject(part)) bytes += estimateTextBytes(part.text)
+  return bytes
 }
 
 const isSearchService = ({ name }: Service): boolean => isWebSearch(name)

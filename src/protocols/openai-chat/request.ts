@@ -23,7 +23,7 @@ import { applySplices } from '../request/splices.ts'
 import { readEndUser, readTags } from '../request/tags.ts'
 import type { ChatFlavour } from './flavour.ts'
 import { openaiChatFlavour } from './flavour.ts'
-import { externalInputFields, measureInput, opaqueFields } from './input.ts'
+import { externalInputFields, measureInput, measurePrediction, opaqueFields } from './input.ts'
 import { removePackedState } from './reasoning-state.ts'
 
 /** An upstream may use either field, so the hold covers the larger one. */
@@ -87,6 +87,7 @@ export function readChatCall(body: Buffer, { dialect, capsVisibleOutput }: ChatF
   if (services !== undefined) call.services = services
   if (serverTools !== undefined) call.serverTools = serverTools
   if (cap > 0) call.outputTokensMax = cap
+  if (json.prediction) call.predictedBytes = measurePrediction(json.prediction)
   if (serviceClass !== undefined) call.serviceClass = serviceClass
   if (endUser !== undefined) call.endUser = endUser
   if (tags !== undefined) call.tags = tags
