@@ -4,7 +4,7 @@
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { bounds } from '../../src/base/bounds.ts'
-import { buildFramesTo, streamHead } from '../../tools/fake-upstream/answers.ts'
+import { buildFramesTo, silence, streamHead } from '../../tools/fake-upstream/answers.ts'
 import { formatEvent } from '../../tools/fake-upstream/dialect.ts'
 import type { Script, Step } from '../../tools/fake-upstream/script.ts'
 import { chunk, close, end, gate, script, scripted } from '../../tools/fake-upstream/script.ts'
@@ -47,9 +47,9 @@ afterAll(() => harness.stop())
 
 type Request = readonly [Dialect, object]
 
-function open([dialect, more]: Request, { to = harness, by = key, model = 'echo' } = {}): Caller {
+function open([dialect, more]: Request, { to = harness, by = key, model = 'echo', stream = true } = {}): Caller {
   const { path, body } = rawCallers[dialect]
-  const input = { model: modelOf(dialect, model), stream: true, outputTokensMax: 500 }
+  const input = { model: modelOf(dialect, model), stream, outputTokensMax: 500 }
   const headers = { 'authorization': `Bearer ${by}`, 'content-type': 'application/json' }
   return openRaw(to.url, post(path(input), headers, JSON.stringify({ ...body(input), ...more })))
 }
@@ -170,6 +170,39 @@ test('so does one that leaves while too many others are read on', async () => {
   expect(harness.lastRecord()).toMatchObject({ rule: 'left_reading', ...paysAll })
   aheadMs += bounds.callerGoneMsMax
   await lastRecord()
+})
+
+describe('a plain call, whose answer nobody sees before its end', () => {
+  async function openSilent(request: Request): Promise<Caller> {
+    harness.upstream.plan(silence())
+    const received = harness.upstream.nextRequest()
+    const caller = open(request, { stream: false })
+    await received
+    return caller
+  }
+
+  test.each(tools)('%s %j: pays the input that was held if its caller leaves later', async (dialect, more) => {
+    const caller = await openSilent([dialect, more])
+    aheadMs += 2_000
+    await leave(caller)
+    expect(await lastRecord()).toMatchObject({ rule: 'left_waiting', usage_source: 'estimated', input_tokens: CONTEXT })
+  })
+
+  test.each(tools)('%s %j: pays the input that was held if its tool hangs', async (dialect, more) => {
+    const caller = await openSilent([dialect, more])
+    aheadMs += SILENCE_MS
+    await caller.whole()
+    expect(await lastRecord()).toMatchObject({ rule: 'over_bound_tools', input_tokens: CONTEXT })
+  })
+
+  test('pays an estimate of the input if it only searches', async () => {
+    const caller = await openSilent(search)
+    aheadMs += SILENCE_MS
+    await caller.whole()
+    const record = await lastRecord()
+    expect(record).toMatchObject({ rule: 'over_bound_tools', usage_source: 'estimated' })
+    expect(Number(record.input_tokens)).toBeLessThan(CONTEXT / 4)
+  })
 })
 
 test('a report at the end is charged as it is', async () => {

@@ -6,6 +6,7 @@ import { noTraits, tokensPerSecondDefault } from '../../base/money/model-traits.
 import { inputTokens, outputTokens } from '../../base/money/usage.ts'
 import { estimateTokens, hasFee } from '../../billing/price.ts'
 import type { Conversation } from '../../protocols/neutral/conversation.ts'
+import { runsAtProvider } from '../../protocols/request/services.ts'
 import type { Attempt, CallEnding, Exchange, Hold } from '../exchange.ts'
 import { namesTools, outputLimit, runsTools } from '../exchange.ts'
 import { isInputUnbounded } from '../route/call-size.ts'
@@ -80,17 +81,31 @@ export function readsUnknownInput(exchange: Exchange): boolean {
 }
 
 /**
- * The input that is charged at least: what was held, if only a final report could tell the input and none came after
- * content. Otherwise 0. What is billed per unit is not billed in tokens as well.
+ * The input that is charged at least: what was held, if only a final report could tell the input and none came, although
+ * the model has read it. Otherwise 0. What is billed per unit is not billed in tokens as well.
  */
 export function unreportedInput(exchange: Exchange, ending: CallEnding): number {
   const { hold, call, attempt } = exchange
   const { candidate, meter } = attempt
-  if (hold === undefined || candidate?.price === undefined || !meter.content || hasFinalReport(meter)) return 0
+  if (hold === undefined || candidate?.price === undefined || hasFinalReport(meter)) return 0
+  if (!meter.content && !mayHaveReadUnseen(exchange, ending)) return 0
   if (!readsUnknownInput(exchange) || hasFee(candidate.price.price, call?.units)) return 0
   // Audio and images of calls that are no conversation are measured by the gateway itself.
   if (candidate.upstreamProtocol.codec === undefined && !runsTools(exchange)) return 0
   return mayCallerCause(exchange, ending) ? candidate.size.inputTokensMax : 0
+}
+
+/**
+ * A plain answer shows nothing before its end. Meanwhile, a server of the caller may have let the model read much, and
+ * have got all that the caller wanted. An upstream that refuses or fails a call itself does not go on with it. Tools that
+ * are billed by use run at the provider alone.
+ */
+function mayHaveReadUnseen(exchange: Exchange, { outcome }: CallEnding): boolean {
+  const { call, attempt, lifetime, settlement, timings } = exchange
+  const isEndedUpstream = outcome === 'refused' || outcome === 'upstream_failed'
+  if (call?.stream !== false || isEndedUpstream || !namesTools(exchange)) return false
+  if (!call.services!.some(service => service.unit === undefined && runsAtProvider(service))) return false
+  return silentMs(attempt.meter, lifetime.callerGoneMs ?? settlement.endedMs ?? timings.nowMs()) > 0
 }
 
 /**
