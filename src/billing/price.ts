@@ -118,6 +118,10 @@ export interface CallSize {
   readonly textOnly?: boolean
 }
 
+/** The most output tokens that all choices together can have. */
+export const outputTokensOf = ({ outputTokensMax, thoughtTokensMax = 0, choices }: CallSize): number =>
+  (outputTokensMax + thoughtTokensMax) * choices
+
 /**
  * The most that a call can cost. A token is at least one byte long, so the bytes of a text bound its input tokens; the
  * output is bounded by its maximum only. Every token counts at the highest rate that could apply, also of the standard

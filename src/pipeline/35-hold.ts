@@ -17,7 +17,7 @@ import type { Nanos } from '../base/money/money.ts'
 import type { HoldOutcome, Ledger } from '../billing/ledger.ts'
 import { ConfigurationChanged, refusalOfHold } from '../billing/ledger.ts'
 import type { CallSize } from '../billing/price.ts'
-import { affordableOutput, estimateTokens, inputBound, upperBound } from '../billing/price.ts'
+import { affordableOutput, estimateTokens, inputBound, outputTokensOf, upperBound } from '../billing/price.ts'
 import type { CountTokens } from '../billing/token-counter.ts'
 import { tokensAtMost } from '../billing/token-counter.ts'
 import type { Call } from '../protocols/neutral/call.ts'
@@ -30,7 +30,7 @@ import type { Candidate, Exchange, Hold, Route } from './exchange.ts'
 import { throwIfTaken } from './lifetime/idempotency.ts'
 import { isInputUnbounded } from './route/call-size.ts'
 import type { LargeAnswers } from './settle/large-answers.ts'
-import { LAST_TOKENS_MIN, outputTokensOf, sizedFor, sliceTokens } from './settle/reservation.ts'
+import { LAST_TOKENS_MIN, sizedFor, sliceTokens } from './settle/reservation.ts'
 
 /** For a smaller body a count costs more than it could save. */
 const COUNTED_BYTES_MIN = 1_024

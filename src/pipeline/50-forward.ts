@@ -39,6 +39,7 @@ export function buildForward(parts: ForwardParts): Forward {
     const { timings, attempts } = exchange
     if (attempts.length > 0) exchange.attempt = newAttempt(candidate)
     else exchange.attempt.candidate = candidate
+    exchange.attempt.meter.believed = { size: candidate.size, withTools: runsTools(exchange) }
     parts.reservations.begin(hold, exchange)
     const responseHead: AttemptHead = {}
     const use = new CallChannelUse(channelUse, channelPicker, timings)

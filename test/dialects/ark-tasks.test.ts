@@ -119,6 +119,7 @@ describe('a task', () => {
     ['no report', {}, 'task_unreported', (921_600 * 120) / 1_024],
     ['nonsense', { usage: { completion_tokens: -5, total_tokens: 'x' } }, 'task_unreported', (921_600 * 120) / 1_024],
     ['a total below its parts', { usage: { completion_tokens: 9, total_tokens: 8 } }, 'task_unreported', 108_000],
+    ['far too much', { usage: { completion_tokens: 900_000_000 } }, 'task_unreported', 108_000],
     ['a total alone', { usage: { total_tokens: 700 } }, 'task_reported', 700],
   ])('with %s is charged by its reported tokens or its size', async (_what, more, rule, tokens) => {
     const key = await harness.key()

@@ -246,6 +246,24 @@ test('a rejected usage report is counted, and logged with its names and numbers 
   expect(lines[0]).not.toContain(CANARY)
 })
 
+test('a usage report that is far above all that a call can use is rejected', async () => {
+  const most = 10 * 32_768
+  const believed = { prompt_tokens: most, completion_tokens: most, total_tokens: 2 * most }
+  for (const [usage, rejected] of [
+    [believed, 0],
+    [{ ...believed, prompt_tokens: most + 1, total_tokens: 2 * most + 1 }, 1],
+    [{ ...believed, completion_tokens: most + 1, total_tokens: 2 * most + 1 }, 1],
+    [{ prompt_tokens: 1, completion_tokens: 1, num_search_queries: 1_001 }, 1],
+  ] as const) {
+    const increaseOf = growth('weir_usage_rejected_total', { ...labels, reason: 'far_too_much' }, async () => {
+      harness.upstream.plan(reports(usage))
+      expect((await call()).status).toBe(200)
+    })
+    expect(await increaseOf).toBe(rejected)
+    expect(harness.lastRecord()!.usage_source).toBe(rejected === 0 ? 'reported' : 'estimated')
+  }
+})
+
 test('a usage report that adds up as a vendor documents it is billed as it is, and not counted', async () => {
   const details = { cached_tokens: 1_000, cache_write_tokens: 4_000 }
   const usage = { prompt_tokens: 1_200, completion_tokens: 50, total_tokens: 1_250, prompt_tokens_details: details }

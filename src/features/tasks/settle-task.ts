@@ -6,6 +6,7 @@ import { describeFault } from '../../base/log.ts'
 import type { Price } from '../../base/money/price.ts'
 import type { Usage } from '../../base/money/usage.ts'
 import { noUsage } from '../../base/money/usage.ts'
+import { isExcessive } from '../../billing/believable-usage.ts'
 import type { SettleExtras } from '../../billing/ledger.ts'
 import type { CallPriceOrFree } from '../../billing/price.ts'
 import { hasFee } from '../../billing/price.ts'
@@ -127,7 +128,7 @@ function costOf(terms: TaskTerms, { outcome }: CallEnding, { state, price }: Cos
     isForwarded: true,
     hasContent: outcome === 'task_succeeded',
     fellBack: false,
-    reported: state?.usage === 'nonsense' ? undefined : state?.usage,
+    reported: believedUsage(terms, state),
     isReportOutdated: false,
     isDelivered: false,
     hasProviderTools: false,
@@ -135,6 +136,14 @@ function costOf(terms: TaskTerms, { outcome }: CallEnding, { state, price }: Cos
     estimate: () => estimateOf(terms, state, price !== undefined && hasFee(price.price, terms.units)),
   }
   return priceCall(finished, price, state?.serviceClass, ({ usage }) => withUnits(withSearch(usage, terms), terms, 0))
+}
+
+/** A report that is far above all that the task can have used counts as not reported. */
+function believedUsage({ tokensMax, units }: TaskTerms, state: TaskReport | undefined): Usage | undefined {
+  const usage = state?.usage
+  if (usage === undefined || usage === 'nonsense') return undefined
+  const size = { inputTokensMax: 0, outputTokensMax: tokensMax, choices: 1, searchesMax: 0, units }
+  return isExcessive(usage, { size, withTools: false }) ? undefined : usage
 }
 
 /** What is billed by the second is not billed in tokens as well. */

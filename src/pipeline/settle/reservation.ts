@@ -9,7 +9,7 @@ import { outputTokens } from '../../base/money/usage.ts'
 import type { ExtendOutcome, Ledger } from '../../billing/ledger.ts'
 import { refusalOfHold } from '../../billing/ledger.ts'
 import type { CallSize } from '../../billing/price.ts'
-import { affordableOutput, estimateTokens, upperBound } from '../../billing/price.ts'
+import { affordableOutput, estimateTokens, outputTokensOf, upperBound } from '../../billing/price.ts'
 import type { MoneyText } from '../../store/ledger/money-text.ts'
 import { readMoney } from '../../store/ledger/money-text.ts'
 import { cost, estimateUsage } from '../60-cost.ts'
@@ -61,10 +61,6 @@ export const sizedFor = (size: CallSize, tokens: number): CallSize => ({
   thoughtTokensMax: 0,
   choices: 1,
 })
-
-/** The most output tokens that all choices together can have. */
-export const outputTokensOf = ({ outputTokensMax, thoughtTokensMax = 0, choices }: CallSize): number =>
-  (outputTokensMax + thoughtTokensMax) * choices
 
 export function buildReservations({ ledger, largeAnswers, pause }: ReservationParts): Reservations {
   /** The answer of the ledger. If it cannot answer, even when asked again, the refusal for that. */

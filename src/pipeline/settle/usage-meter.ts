@@ -3,9 +3,14 @@
 import type { UpstreamError } from '../../base/errors.ts'
 import type { Unit, Usage, UsageReport } from '../../base/money/usage.ts'
 import { usageShrinks } from '../../base/money/usage.ts'
+import type { BelievedUsage } from '../../billing/believable-usage.ts'
+import { isExcessive } from '../../billing/believable-usage.ts'
 import type { AnswerReading, FrameReading, ItemSizes } from '../../protocols/neutral/call.ts'
 import { addItems, noItems } from '../../protocols/neutral/call.ts'
 import { describeUsage } from '../../protocols/usage/usage-shape.ts'
+
+/** Why a report is implausible. */
+type UsageFlaw = 'adds_up_to_nothing' | 'takes_back' | 'far_too_much'
 
 export interface UsageMeter {
   /** Bytes of the request were sent upstream, or may have been. */
@@ -15,7 +20,9 @@ export interface UsageMeter {
   /** The last plausible report; later reports must not be lower. */
   plausible: Usage | undefined
   /** The first implausible report: the reason, and its fields and numbers. */
-  implausible?: { readonly why: 'adds_up_to_nothing' | 'takes_back'; readonly shape: string | undefined }
+  implausible?: { readonly why: UsageFlaw; readonly shape: string | undefined }
+  /** Reports far above this are implausible. Undefined until an attempt begins. */
+  believed: BelievedUsage | undefined
   /** The bytes of the text that was written, for an estimate where no usage is reported. */
   outputBytes: number
   /** How many of these bytes are reasoning that the model shows. */
@@ -67,6 +74,7 @@ export const newMeter = (): UsageMeter => ({
   forwarded: false,
   usage: undefined,
   plausible: undefined,
+  believed: undefined,
   outputBytes: 0,
   thoughtBytes: 0,
   pictureBytes: 0,
@@ -92,16 +100,23 @@ export const newMeter = (): UsageMeter => ({
   machines: undefined,
 })
 
-/** A stream reports usage once or often; the last report counts, unless it is nonsense or lower than one before. */
+/** A stream reports usage once or often; the last report counts, unless it is implausible. */
 export function noteUsage(meter: UsageMeter, report: UsageReport, json?: unknown): void {
-  const isPlausible = report !== 'nonsense' && !(meter.plausible !== undefined && usageShrinks(meter.plausible, report))
-  if (!isPlausible) {
-    const why = report === 'nonsense' ? 'adds_up_to_nothing' : 'takes_back'
-    meter.implausible ??= { why, shape: describeUsage(json) }
-  }
-  meter.usage = isPlausible ? withEarlierSearches(report, meter.plausible) : undefined
   meter.reportedBytes = meter.outputBytes
-  if (isPlausible) meter.plausible = meter.usage
+  const why = findFlaw(report, meter)
+  if (report !== 'nonsense' && why === undefined) {
+    meter.usage = withEarlierSearches(report, meter.plausible)
+    meter.plausible = meter.usage
+    return
+  }
+  meter.implausible ??= { why: why ?? 'adds_up_to_nothing', shape: describeUsage(json) }
+  meter.usage = undefined
+}
+
+function findFlaw(report: UsageReport, { plausible, believed }: UsageMeter): UsageFlaw | undefined {
+  if (report === 'nonsense') return 'adds_up_to_nothing'
+  if (plausible !== undefined && usageShrinks(plausible, report)) return 'takes_back'
+  return believed !== undefined && isExcessive(report, believed) ? 'far_too_much' : undefined
 }
 
 /** A search may be reported in one event and be missing in later ones. */
