@@ -129,19 +129,27 @@ were \`reported\` by the provider, \`estimated\` by Weir, or \`none\`.
 - **Input that is not in the request** (what tools of the provider read, a conversation that the provider sums up, files,
   stored turns) is known only from the report at the end, too. If a caller leaves, the gateway reads on to that report.
   If none comes after content has arrived, the input counts as what was held for it: the model's context. So a caller
-  gains nothing by leaving, or by a tool server of its own that hangs or fails. The input is only estimated if no caller
-  can be the cause: the operator stops the gateway, or the upstream fails or is silent and no tool but a search takes part
-  (rules \`drained_delivered\`, \`upstream_broke_off_tools\`, \`over_bound_answered\`). In Anthropic's dialect, the
-  report at the start of a stream counts until the stream shows a tool of the provider or a summary.
-- **Implausible usage** counts as not reported: negative, not whole, not a number, details that exceed their total, or a
-  later report that is lower than an earlier one.
+  gains nothing by leaving, or by a tool server of its own that hangs or fails. A plain answer shows no content before its
+  end, so the same applies to a plain call with tools that may reach a server of the caller, if it is left or ended by the
+  gateway more than a second after the request was sent (rules \`left_waiting\`, \`revoked_waiting\`, \`over_bound_tools\`,
+  \`too_long_tools\`). The input is only estimated if no caller can be the cause: the operator stops the gateway, or the
+  upstream fails or is silent and no tool but a search takes part (rules \`drained_delivered\`, \`upstream_broke_off_tools\`,
+  \`over_bound_answered\`). In Anthropic's dialect, the report at the start of a stream counts until the stream shows a tool
+  of the provider or a summary.
+- **Implausible usage** counts as not reported: negative, not whole, not a number, details that exceed their total, a
+  later report that is lower than an earlier one, or far more than the call can have used: more than ten times its largest
+  [size](../how-it-works/ledger.md#how-much-is-held), where a size below 32,768 tokens or 100 units counts as that. If the
+  provider runs tools, each of which reads the input again, it is a hundred times.
 - **An estimate** counts four bytes of a request as one token, unless its tokens were counted for the hold; media count by
   the rules of the model. Of an answer it counts four letters of prose, three digits
   or one Chinese character; other characters are weighted by what common vocabularies make of them.
   Images and audio count at their own rates ([ledger](../how-it-works/ledger.md#images-and-audio-without-a-report)).
 - **Images that were being made** when a caller leaves a stream of images are charged as well, because the provider may
   bill them, at most as many as were requested. Before the first image none is charged.
-- **No call is charged more** than it has held and the account can pay.
+- **What a model rejects of a prediction** (\`prediction\` of a chat) is billed as output, and only the final report tells
+  how much it is. If a caller leaves, the gateway reads on to that report. If none comes, the whole prediction counts.
+- **No call is charged more** than the account can pay. A believed report above the hold takes from the balance and the
+  budgets what they have left; the rest is booked to \`shortfall\`.
 
 Of the rules of one outcome, the first that applies decides.
 
