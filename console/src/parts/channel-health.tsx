@@ -43,7 +43,7 @@ export function Reason({ code, forMs = 0 }: { readonly code: string; readonly fo
     <span title={t.find(`${code}_note`)}>
       <State tone={tones[code] ?? 'warn'}>
         {t.find(code) ?? code}
-        {forMs > 0 && <span className="text-muted tabular-nums">{duration(forMs)}</span>}
+        {forMs > 0 && <span className="ml-1.5 text-muted tabular-nums">{duration(forMs)}</span>}
       </State>
     </span>
   )

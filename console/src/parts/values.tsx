@@ -72,14 +72,17 @@ const tones: Readonly<Record<Tone, string>> = {
   accent: 'text-accent',
 }
 
-/** A state: a sign, a colour and always a word. */
+/** A state: a sign, a colour and always a word. Where a column is too narrow for the word, it ends with an ellipsis. */
 export function State({ tone, children }: { readonly tone: Tone; readonly children: ReactNode }) {
   return (
-    <span className={`inline-flex items-baseline gap-1.5 ${tones[tone]}`}>
+    <span
+      className={`inline-flex max-w-full items-baseline gap-1.5 ${tones[tone]}`}
+      title={typeof children === 'string' ? children : undefined}
+    >
       <span aria-hidden="true" className="relative bottom-[0.12em] text-[0.7em] leading-none">
         {signs[tone]}
       </span>
-      {children}
+      <span className="min-w-0 overflow-hidden text-ellipsis">{children}</span>
     </span>
   )
 }
@@ -111,7 +114,8 @@ export function TagsLine({ of, max = 2 }: { readonly of: readonly string[]; read
       {of.slice(0, max).map(tag => (
         <Tag key={tag}>{tag}</Tag>
       ))}
-      {of.length > max && <span className="text-muted">+{of.length - max}</span>}
+      {/* The number shrinks last: it says that there is more. */}
+      {of.length > max && <span className="min-w-0 shrink-[0.01] truncate text-muted">+{of.length - max}</span>}
     </span>
   )
 }
