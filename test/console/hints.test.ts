@@ -2,8 +2,9 @@
 
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import type { Page } from 'playwright-core'
+import { rules } from '../../console/src/words/en/rules.ts'
 import type { Visitor } from './support/browser.ts'
-import { openSite } from './support/browser.ts'
+import { intercept, openSite } from './support/browser.ts'
 import type { SeededSite } from './support/seed.ts'
 
 let site: SeededSite
@@ -20,6 +21,34 @@ const look = { language: 'zh', axe: false, widths: [1280], themes: ['light'] } a
 /** Whether the page has loaded the sentences of the gateway. */
 const hasLoaded = (page: Page): Promise<boolean> =>
   page.evaluate(() => performance.getEntriesByType('resource').some(({ name }) => /\/assets\/hints-/.test(name)))
+
+test('no English sentence is shown until the Chinese ones are there', async () => {
+  await visitor.visit('/keys', {
+    ...look,
+    async act(page) {
+      const held = Promise.withResolvers<void>()
+      await intercept(page, /\/assets\/hints-/, async route => {
+        await held.promise
+        await route.continue()
+      })
+      await page.evaluate("weirTest.move('/system')")
+      const finding = page.locator('main li').filter({ hasText: '备份' }).first()
+      await finding.waitFor()
+      expect(await finding.innerText()).not.toContain('This data has never been backed up.')
+      await page.evaluate(`weirTest.move('/records/${site.ids.calls.streamed}')`)
+      const rule = page.locator(
+        Object.keys(rules)
+          .map(name => `main span[title="${name}"]`)
+          .join(),
+      )
+      await rule.waitFor()
+      expect((await rule.innerText()).trim()).toBe('')
+      held.resolve()
+      await rule.filter({ hasText: /\p{Script=Han}/u }).waitFor()
+      await page.unrouteAll({ behavior: 'wait' })
+    },
+  })
+})
 
 test('an error of a form: its sentences are loaded with it', async () => {
   await visitor.visit('/webhooks', {

@@ -31,7 +31,7 @@ export function ChannelPage() {
   const { id } = useParams({ strict: false }) as { readonly id: string }
   const [{ tab }] = useSearchState()
   const channel = useRead('GET /api/web/channels/{channel}', { params: { channel: id } }, { everyMs: 10_000 })
-  const hints = useHints(channel.data?.problemHint != null)
+  const inLanguage = useHints(channel.data?.problemHint != null)
   const title = channel.data === undefined ? id : nameOf(channel.data)
   return (
     <Page
@@ -42,7 +42,9 @@ export function ChannelPage() {
       <Query of={channel}>
         {data => (
           <>
-            {data.problem !== null && <Notice tone="bad">{hints?.write(data.problemHint) ?? data.problem}</Notice>}
+            {data.problem !== null && (
+              <Notice tone="bad">{inLanguage(words => words.write(data.problemHint), data.problem)}</Notice>
+            )}
             {data.managedBy === 'file' && <Notice tone="accent">{t('fromFile')}</Notice>}
             <Tabs
               label={title}

@@ -32,7 +32,7 @@ export function ProviderPage() {
   const [{ tab }] = useSearchState()
   const may = useMay()
   const provider = useRead('GET /api/web/providers/{provider}', { params: { provider: id } })
-  const hints = useHints(provider.data?.problemHint != null)
+  const inLanguage = useHints(provider.data?.problemHint != null)
   return (
     <Page
       title={provider.data?.name ?? id}
@@ -51,7 +51,9 @@ export function ProviderPage() {
       <Query of={provider}>
         {data => (
           <>
-            {data.problem !== null && <Notice tone="bad">{hints?.write(data.problemHint) ?? data.problem}</Notice>}
+            {data.problem !== null && (
+              <Notice tone="bad">{inLanguage(words => words.write(data.problemHint), data.problem)}</Notice>
+            )}
             <Facts
               of={[
                 { name: t('id'), value: <span className="font-mono text-xs">{data.id}</span> },

@@ -45,7 +45,7 @@ export function ProvidersPage() {
   const [{ text, from, sort, new: isNew }, change] = useSearchState<Search>()
   const may = useMay()
   const list = useList('GET /api/web/providers', { query: definedOnly({ text, from, sort, limit: 200 }) })
-  const hints = useHints(list.rows.some(({ problem }) => problem !== null))
+  const inLanguage = useHints(list.rows.some(({ problem }) => problem !== null))
   const [isCreating, setCreating] = useState(isNew !== undefined)
   const columns: readonly Column<Row>[] = [
     {
@@ -57,7 +57,7 @@ export function ProvidersPage() {
         <>
           <span title={name}>{name}</span>
           {problem !== null && (
-            <span className="ml-2 font-normal" title={hints?.write(problemHint) ?? problem}>
+            <span className="ml-2 font-normal" title={inLanguage(words => words.write(problemHint), problem)}>
               <State tone="bad">{t('problem')}</State>
             </span>
           )}

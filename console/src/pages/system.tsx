@@ -138,7 +138,7 @@ export function SystemPage() {
 
 function Problems({ of }: { readonly of: Gateway['findings'] }) {
   const t = useWords(systemWords)
-  const hints = useHints(of.length > 0)
+  const inLanguage = useHints(of.length > 0)
   if (of.length === 0) return <p>{t('problemsNone')}</p>
   return (
     <ul className="border-line border-t">
@@ -152,8 +152,8 @@ function Problems({ of }: { readonly of: Gateway['findings'] }) {
               {t.find(`check_${check}`) ?? check}
               {about !== check && <span className="ml-2 font-mono font-normal text-xs">{about}</span>}
             </p>
-            <p>{hints?.write(textHint) ?? text}</p>
-            {remedy !== null && <p className="text-muted">{hints?.write(remedyHint) ?? remedy}</p>}
+            <p>{inLanguage(words => words.write(textHint), text)}</p>
+            {remedy !== null && <p className="text-muted">{inLanguage(words => words.write(remedyHint), remedy)}</p>}
           </div>
         </li>
       ))}

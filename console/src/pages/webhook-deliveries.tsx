@@ -29,7 +29,7 @@ function DeliveryState({ state }: Pick<WebhookDelivery, 'state'>) {
 
 /** Why a delivery failed, in the language of the viewer. */
 function useDeliveryError({ error, errorHint }: Pick<WebhookDelivery, 'error' | 'errorHint'>): string | null {
-  return useHints(errorHint !== null)?.write(errorHint) ?? error
+  return useHints(errorHint !== null)(words => words.write(errorHint), error)
 }
 
 /** The status, or why there is none. */

@@ -207,8 +207,7 @@ const feeOf: Readonly<Record<string, string>> = {
 
 /** Why the call was charged as it was, or not at all. */
 function useRuleText(rule: string): string {
-  const hints = useHints(true)
-  return hints?.rules[rule] ?? rules[rule] ?? rule
+  return useHints(true)(words => words.rules[rule], rules[rule] ?? rule)
 }
 
 function Bill({ record }: { readonly record: RecordInFull }) {

@@ -53,7 +53,7 @@ export function useVerdictText(): (of: Explanation) => string {
 function Verdict({ of: { wouldAnswer, routing } }: { readonly of: Explanation }) {
   const t = useWords(whyWords)
   const reasons = useWords(reasonsWords)
-  const hints = useHints(wouldAnswer !== null)
+  const inLanguage = useHints(wouldAnswer !== null)
   if (wouldAnswer?.replays !== undefined)
     return (
       <Notice tone="accent" isSilent>
@@ -62,11 +62,14 @@ function Verdict({ of: { wouldAnswer, routing } }: { readonly of: Explanation })
     )
   if (wouldAnswer !== null) {
     const { status, code = '', message, hint, retryAfterMs } = wouldAnswer
-    const why = hints?.callErrors[code]
+    const why = inLanguage(
+      ({ callErrors, write }) => callErrors[code] && `${callErrors[code]}${write(hint) ?? ''}`,
+      message ?? reasons.find(`${code}_note`),
+    )
     return (
       <Notice tone="bad" isSilent>
         <p className="font-medium">{t('refused', { status: String(status), code })}</p>
-        <p>{why === undefined ? (message ?? reasons.find(`${code}_note`)) : `${why}${hints?.write(hint) ?? ''}`}</p>
+        <p>{why}</p>
         {retryAfterMs !== undefined && <p>{t('retryAfter', { time: duration(retryAfterMs) })}</p>}
       </Notice>
     )

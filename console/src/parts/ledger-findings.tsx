@@ -7,7 +7,7 @@ import { useHints } from './use-hints.ts'
 import { Id } from './values.tsx'
 
 export function LedgerFindings({ of }: { readonly of: AnswerOf<'GET /api/web/ledger/check'>['findings'] }) {
-  const hints = useHints(of.length > 0)
+  const inLanguage = useHints(of.length > 0)
   const t = useWords(ledgerWords)
   return (
     <ul className="border-line border-t">
@@ -15,7 +15,9 @@ export function LedgerFindings({ of }: { readonly of: AnswerOf<'GET /api/web/led
         <li key={`${check} ${account} ${finding}`} className="flex flex-wrap gap-x-4 border-line border-b py-1.5">
           <span title={check}>{t.find(`check_${check}`) ?? check}</span>
           {account !== null && <Id id={account} />}
-          <span className="min-w-0 flex-1 basis-64 break-words text-bad">{hints?.write(findingHint) ?? finding}</span>
+          <span className="min-w-0 flex-1 basis-64 break-words text-bad">
+            {inLanguage(words => words.write(findingHint), finding)}
+          </span>
         </li>
       ))}
     </ul>

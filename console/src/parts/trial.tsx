@@ -14,7 +14,7 @@ import { Tags } from './values.tsx'
 export function TrialResult({ of }: { readonly of: Trial }) {
   const t = useWords(trialWords)
   const reasons = useWords(reasonsWords)
-  const hints = useHints(of.faultHint !== null)
+  const inLanguage = useHints(of.faultHint !== null)
   const { ok, verdict, model, timings, fault, faultHint, status, advice, sent, received } = of
   return (
     <div className="flex flex-col gap-2">
@@ -27,7 +27,8 @@ export function TrialResult({ of }: { readonly of: Trial }) {
             <p>{t.find(`advice_${verdict}`) ?? advice}</p>
             {(status !== null || fault !== null) && (
               <p className="break-words text-muted text-xs">
-                {status !== null && t('status', { status: String(status) })} {hints?.write(faultHint) ?? fault}
+                {status !== null && t('status', { status: String(status) })}{' '}
+                {inLanguage(words => words.write(faultHint), fault)}
               </p>
             )}
           </>
