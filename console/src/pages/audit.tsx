@@ -1,6 +1,7 @@
 // The audit log: who changed what, and the proof that no row was changed.
 
 import { Link } from '@tanstack/react-router'
+import { useMemo } from 'react'
 import { useList } from '../api/reads.ts'
 import { isStaff } from '../api/rights.ts'
 import { useMe } from '../api/session.ts'
@@ -17,6 +18,7 @@ import { DataTable } from '../parts/table.tsx'
 import { Facts, Id, None, Time } from '../parts/values.tsx'
 import { useAccount } from '../shell/account.ts'
 import { auditWords } from '../words/en/audit.ts'
+import type { Translate } from '../words/words.ts'
 import { useWords } from '../words/words.ts'
 import { changesLine, changesOf, NOTHING, prettyValue } from './audit-changes.ts'
 import { AuditProof } from './audit-proof.tsx'
@@ -38,11 +40,10 @@ const actionNames = Object.keys(auditWords.en)
   .filter(name => name.startsWith(PREFIX))
   .map(name => name.slice(PREFIX.length))
 
+type Texts = Translate<typeof auditWords.en>
+
 /** What was done, by the name of the operation. */
-function useActionName(): (action: string) => string {
-  const t = useWords(auditWords)
-  return action => t.find(`action_${action}`) ?? action
-}
+const actionName = (t: Texts, action: string): string => t.find(`action_${action}`) ?? action
 
 export function AuditPage() {
   const t = useWords(auditWords)
@@ -58,71 +59,78 @@ export function AuditPage() {
   )
 }
 
+const columnsIn = (t: Texts, zone: string): readonly Column<AuditRow>[] => [
+  {
+    id: 'time',
+    title: `${t('time')} (${zone})`,
+    sort: 'seq',
+    phone: 'note',
+    cell: row => <Time at={row.made} />,
+  },
+  {
+    id: 'actor',
+    title: t('actor'),
+    phone: 'side',
+    cell: row => <NameOrId name={row.actorName} id={row.actor} />,
+  },
+  {
+    id: 'action',
+    title: t('action'),
+    phone: 'main',
+    cell: row => <span title={row.action}>{actionName(t, row.action)}</span>,
+  },
+  {
+    id: 'target',
+    title: t('target'),
+    phone: 'note',
+    cell: row =>
+      row.targetName === null ? (
+        <span className="font-mono text-xs" title={row.target}>
+          {row.target}
+        </span>
+      ) : (
+        <span title={`${row.targetName} · ${row.target}`}>{row.targetName}</span>
+      ),
+  },
+  {
+    id: 'changes',
+    title: t('changes'),
+    maxWidth: 420,
+    cell: row => {
+      const line = changesLine(row.changes)
+      return line === '' ? <None /> : <span title={line}>{line}</span>
+    },
+  },
+  {
+    id: 'account',
+    title: t('account'),
+    isOptional: true,
+    cell: row => (row.account === null ? <None /> : <NameOrId name={row.accountName} id={row.account} />),
+  },
+  { id: 'address', title: t('address'), isOptional: true, cell: row => row.address ?? <None /> },
+  { id: 'seq', title: t('row'), align: 'right', isOptional: true, cell: row => row.seq },
+]
+
+const openRow = ({ seq }: AuditRow) => ({
+  to: '.' as const,
+  search: ((old: object) => ({ ...old, row: String(seq) })) as never,
+})
+
 function Rows() {
   const t = useWords(auditWords)
   const [search, change] = useSearchState<Search>()
-  const { actor, action, target, sort, row: openRow } = search
+  const { actor, action, target, sort, row: chosen } = search
   const account = useAccount()
   const { from, before } = useListRange(search, '30d')
   const list = useList('GET /api/web/audit-log', {
     query: definedOnly({ account: account?.id, actor, action, target, sort, from, before }),
   })
-  const nameOf = useActionName()
   const actions = actionNames
-    .map(value => ({ value, label: nameOf(value) }))
+    .map(value => ({ value, label: actionName(t, value) }))
     .sort((a, b) => a.label.localeCompare(b.label))
-  const columns: readonly Column<AuditRow>[] = [
-    {
-      id: 'time',
-      title: `${t('time')} (${zoneLabel()})`,
-      sort: 'seq',
-      phone: 'note',
-      cell: row => <Time at={row.made} />,
-    },
-    {
-      id: 'actor',
-      title: t('actor'),
-      phone: 'side',
-      cell: row => <NameOrId name={row.actorName} id={row.actor} />,
-    },
-    {
-      id: 'action',
-      title: t('action'),
-      phone: 'main',
-      cell: row => <span title={row.action}>{nameOf(row.action)}</span>,
-    },
-    {
-      id: 'target',
-      title: t('target'),
-      phone: 'note',
-      cell: row =>
-        row.targetName === null ? (
-          <span className="font-mono text-xs" title={row.target}>
-            {row.target}
-          </span>
-        ) : (
-          <span title={`${row.targetName} · ${row.target}`}>{row.targetName}</span>
-        ),
-    },
-    {
-      id: 'changes',
-      title: t('changes'),
-      maxWidth: 420,
-      cell: row => {
-        const line = changesLine(row.changes)
-        return line === '' ? <None /> : <span title={line}>{line}</span>
-      },
-    },
-    {
-      id: 'account',
-      title: t('account'),
-      isOptional: true,
-      cell: row => (row.account === null ? <None /> : <NameOrId name={row.accountName} id={row.account} />),
-    },
-    { id: 'address', title: t('address'), isOptional: true, cell: row => row.address ?? <None /> },
-    { id: 'seq', title: t('row'), align: 'right', isOptional: true, cell: row => row.seq },
-  ]
-  const open = list.rows.find(row => String(row.seq) === openRow)
+  const zone = zoneLabel()
+  const columns = useMemo(() => columnsIn(t, zone), [t, zone])
+  const open = list.rows.find(row => String(row.seq) === chosen)
   return (
     <div>
       <FilterBar names={FILTERS} error={list.query.error}>
@@ -137,8 +145,8 @@ function Rows() {
         list={list}
         columns={columns}
         rowKey={row => String(row.seq)}
-        open={row => ({ to: '.', search: ((old: object) => ({ ...old, row: String(row.seq) })) as never })}
-        current={openRow}
+        open={openRow}
+        current={chosen}
         filters={FILTERS}
         empty={<Empty title={t('emptyTitle')}>{t('emptyText')}</Empty>}
       />
@@ -168,12 +176,11 @@ function TargetLink({ target }: { readonly target: string }) {
 
 function RowPanel({ row, onClose }: { readonly row: AuditRow; readonly onClose: () => void }) {
   const t = useWords(auditWords)
-  const nameOf = useActionName()
   const changes = changesOf(row.changes)
   const hasBefore = changes.some(({ before = NOTHING }) => before !== NOTHING)
   return (
     <Panel
-      title={<span title={row.action}>{t('panelTitle', { seq: row.seq, action: nameOf(row.action) })}</span>}
+      title={<span title={row.action}>{t('panelTitle', { seq: row.seq, action: actionName(t, row.action) })}</span>}
       onClose={onClose}
     >
       <div className="flex flex-col gap-6">

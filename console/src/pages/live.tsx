@@ -16,7 +16,7 @@ import { State } from '../parts/values.tsx'
 import { useAccount } from '../shell/account.ts'
 import { liveWords } from '../words/en/live.ts'
 import { useWords } from '../words/words.ts'
-import { CallPanel, firstCall, useRecordColumns } from './records.tsx'
+import { CallPanel, firstCall, openCall, useRecordColumns } from './records.tsx'
 
 const FILTERS = ['model', 'outcome', 'key', 'channel'] as const
 const tones = { connecting: 'muted', live: 'ok', away: 'bad', refused: 'bad' } as const
@@ -81,7 +81,7 @@ export function LivePage() {
           list={list}
           columns={columns}
           rowKey={call => call.id}
-          open={call => ({ to: '.', search: ((old: object) => ({ ...old, call: call.id })) as never })}
+          open={openCall}
           current={search.call}
           empty={<Empty title={t('waiting')} command={firstCall()} />}
         />

@@ -2,7 +2,7 @@
 
 import { Link } from '@tanstack/react-router'
 import type { ReactNode } from 'react'
-import { lazy, Suspense, useEffect, useRef, useState } from 'react'
+import { lazy, Suspense, useEffect, useMemo, useRef, useState } from 'react'
 import { useMay } from '../api/may.ts'
 import { useList, useRead } from '../api/reads.ts'
 import { isStaff } from '../api/rights.ts'
@@ -24,6 +24,7 @@ import { Money, None, Time, YesNo } from '../parts/values.tsx'
 import { useAccount } from '../shell/account.ts'
 import { recordWords } from '../words/en/record.ts'
 import { recordsWords } from '../words/en/records.ts'
+import type { Translate } from '../words/words.ts'
 import { useWords } from '../words/words.ts'
 
 // The list itself does not need it.
@@ -47,51 +48,60 @@ const MORE = [
 ] as const
 const FILTERS = [...MAIN, ...MORE, 'range', 'from', 'before'] as const
 
+/** They are the same until the language changes, so that the rows of a long list are not drawn again. */
 export function useRecordColumns(): readonly Column<CallRecord>[] {
   const t = useWords(recordsWords)
   const staff = isStaff(useMe())
-  return [
-    { id: 'time', title: t('time'), cell: call => <Time at={call.time} />, sort: 'time', phone: 'note' },
-    { id: 'model', title: t('model'), cell: call => call.model ?? <None />, phone: 'main', maxWidth: 260 },
-    { id: 'outcome', title: t('outcome'), cell: call => <Outcome outcome={call.outcome} />, phone: 'note' },
-    {
-      id: 'account',
-      title: t('account'),
-      cell: call => call.accountName ?? call.account,
-      isOptional: !staff,
-      maxWidth: 160,
-    },
-    {
-      id: 'key',
-      title: t('key'),
-      cell: call => <span title={call.key}>{call.keyName ?? call.key}</span>,
-      maxWidth: 140,
-    },
-    { id: 'channel', title: t('channel'), cell: call => call.channel ?? <None />, isOptional: true, maxWidth: 140 },
-    { id: 'dialect', title: t('dialect'), cell: call => dialectName(call.dialect), isOptional: true },
-    { id: 'status', title: t('status'), align: 'right', cell: call => call.status, isOptional: true },
-    { id: 'error', title: t('error'), cell: call => call.error ?? <None />, isOptional: true },
-    {
-      id: 'in',
-      title: t('tokensIn'),
-      align: 'right',
-      cell: call => wholeNumber(call.inputTokens),
-    },
-    { id: 'out', title: t('tokensOut'), align: 'right', cell: call => wholeNumber(call.outputTokens) },
-    { id: 'first', title: t('first'), align: 'right', cell: call => duration(call.firstContentMs) },
-    { id: 'duration', title: t('duration'), align: 'right', cell: call => duration(call.durationMs), phone: 'note' },
-    { id: 'cost', title: t('cost'), align: 'right', cell: call => <Money usd={call.cost} />, phone: 'side' },
-    { id: 'streamed', title: t('streamed'), cell: call => <YesNo value={call.streamed} />, isOptional: true },
-    {
-      id: 'loss',
-      title: t('loss'),
-      cell: call => (call.loss.length === 0 ? <None /> : call.loss.join(', ')),
-      isOptional: true,
-      maxWidth: 160,
-    },
-    { id: 'endUser', title: t('endUser'), cell: call => call.endUser ?? <None />, isOptional: true, maxWidth: 140 },
-  ]
+  return useMemo(() => columnsIn(t, staff), [t, staff])
 }
+
+const columnsIn = (t: Translate<typeof recordsWords.en>, staff: boolean): readonly Column<CallRecord>[] => [
+  { id: 'time', title: t('time'), cell: call => <Time at={call.time} />, sort: 'time', phone: 'note' },
+  { id: 'model', title: t('model'), cell: call => call.model ?? <None />, phone: 'main', maxWidth: 260 },
+  { id: 'outcome', title: t('outcome'), cell: call => <Outcome outcome={call.outcome} />, phone: 'note' },
+  {
+    id: 'account',
+    title: t('account'),
+    cell: call => call.accountName ?? call.account,
+    isOptional: !staff,
+    maxWidth: 160,
+  },
+  {
+    id: 'key',
+    title: t('key'),
+    cell: call => <span title={call.key}>{call.keyName ?? call.key}</span>,
+    maxWidth: 140,
+  },
+  { id: 'channel', title: t('channel'), cell: call => call.channel ?? <None />, isOptional: true, maxWidth: 140 },
+  { id: 'dialect', title: t('dialect'), cell: call => dialectName(call.dialect), isOptional: true },
+  { id: 'status', title: t('status'), align: 'right', cell: call => call.status, isOptional: true },
+  { id: 'error', title: t('error'), cell: call => call.error ?? <None />, isOptional: true },
+  {
+    id: 'in',
+    title: t('tokensIn'),
+    align: 'right',
+    cell: call => wholeNumber(call.inputTokens),
+  },
+  { id: 'out', title: t('tokensOut'), align: 'right', cell: call => wholeNumber(call.outputTokens) },
+  { id: 'first', title: t('first'), align: 'right', cell: call => duration(call.firstContentMs) },
+  { id: 'duration', title: t('duration'), align: 'right', cell: call => duration(call.durationMs), phone: 'note' },
+  { id: 'cost', title: t('cost'), align: 'right', cell: call => <Money usd={call.cost} />, phone: 'side' },
+  { id: 'streamed', title: t('streamed'), cell: call => <YesNo value={call.streamed} />, isOptional: true },
+  {
+    id: 'loss',
+    title: t('loss'),
+    cell: call => (call.loss.length === 0 ? <None /> : call.loss.join(', ')),
+    isOptional: true,
+    maxWidth: 160,
+  },
+  { id: 'endUser', title: t('endUser'), cell: call => call.endUser ?? <None />, isOptional: true, maxWidth: 140 },
+]
+
+/** The panel of a call, over the list. */
+export const openCall = ({ id }: CallRecord) => ({
+  to: '.' as const,
+  search: ((old: object) => ({ ...old, call: id })) as never,
+})
 
 export function RecordsPage() {
   const t = useWords(recordsWords)
@@ -137,7 +147,7 @@ export function RecordsPage() {
           list={list}
           columns={columns}
           rowKey={call => call.id}
-          open={call => ({ to: '.', search: ((old: object) => ({ ...old, call: call.id })) as never })}
+          open={openCall}
           filters={FILTERS}
           current={chosen}
           empty={<FirstCall />}

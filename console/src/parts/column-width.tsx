@@ -16,8 +16,8 @@ const CLICK_PX = 48
 const limited = (px: number): number => Math.round(Math.min(MAX_PX, Math.max(MIN_PX, px)))
 
 interface Widths {
-  /** Undefined: the browser decides. */
-  of(column: string): number | undefined
+  /** By the id of the column. The browser decides for all others. */
+  readonly chosen: ReadonlyMap<string, number>
   set(column: string, px: number | undefined): void
 }
 
@@ -29,7 +29,7 @@ export function useWidths(table: string): Widths {
   const key = `weir-widths-${table}`
   const [widths, setWidths] = useState<ReadonlyMap<string, number>>(() => new Map(readStoredList(key, isWidth)))
   return {
-    of: column => widths.get(column),
+    chosen: widths,
     set(column, px) {
       const next = new Map(widths)
       if (px === undefined) next.delete(column)

@@ -2,12 +2,13 @@
 // says whether they agree.
 
 import { Link } from '@tanstack/react-router'
-import { useEffect, useState } from 'react'
+import { useEffect, useMemo, useState } from 'react'
 import type { List } from '../api/reads.ts'
 import { useList, useRead } from '../api/reads.ts'
 import type { StatementLine } from '../api/types.ts'
 import { statementWords } from '../words/en/statement.ts'
 import { listed } from '../words/joined.ts'
+import type { Translate } from '../words/words.ts'
 import { useWords } from '../words/words.ts'
 import { DownloadMenu } from './download.tsx'
 import { FilterBar, RangeFilter, SelectFilter } from './filters.tsx'
@@ -29,6 +30,22 @@ interface Search {
   readonly [name: string]: string | undefined
 }
 
+const columnsIn = (t: Translate<typeof statementWords.en>): readonly Column<StatementLine>[] => [
+  { id: 'made', title: t('made'), cell: line => <Time at={line.made} />, phone: 'note' },
+  { id: 'kind', title: t('kind'), cell: line => t(`kind_${line.kind}`), phone: 'main' },
+  { id: 'ref', title: t('ref'), cell: line => <Ref line={line} />, phone: 'note' },
+  { id: 'reference', title: t('reference'), cell: line => line.reference ?? <None />, maxWidth: 240, phone: 'note' },
+  {
+    id: 'with',
+    title: t('with'),
+    cell: line => <span className="font-mono text-xs">{line.with}</span>,
+    isOptional: true,
+  },
+  { id: 'author', title: t('author'), cell: line => line.author ?? <None />, isOptional: true },
+  { id: 'amount', title: t('amount'), align: 'right', cell: line => <Money usd={line.amount} />, phone: 'side' },
+  { id: 'balance', title: t('balance'), align: 'right', cell: line => <Money usd={line.balance} /> },
+]
+
 export function Statement({ account }: { readonly account: string }) {
   const t = useWords(statementWords)
   const [search] = useSearchState<Search>()
@@ -36,21 +53,7 @@ export function Statement({ account }: { readonly account: string }) {
   const { from, before } = useListRange(search)
   const query = definedOnly({ kind: search.kind, limit: 200, ...(isRanged && { from, before }) })
   const list = useList('GET /api/web/accounts/{account}/statement', { params: { account }, query })
-  const columns: readonly Column<StatementLine>[] = [
-    { id: 'made', title: t('made'), cell: line => <Time at={line.made} />, phone: 'note' },
-    { id: 'kind', title: t('kind'), cell: line => t(`kind_${line.kind}`), phone: 'main' },
-    { id: 'ref', title: t('ref'), cell: line => <Ref line={line} />, phone: 'note' },
-    { id: 'reference', title: t('reference'), cell: line => line.reference ?? <None />, maxWidth: 240, phone: 'note' },
-    {
-      id: 'with',
-      title: t('with'),
-      cell: line => <span className="font-mono text-xs">{line.with}</span>,
-      isOptional: true,
-    },
-    { id: 'author', title: t('author'), cell: line => line.author ?? <None />, isOptional: true },
-    { id: 'amount', title: t('amount'), align: 'right', cell: line => <Money usd={line.amount} />, phone: 'side' },
-    { id: 'balance', title: t('balance'), align: 'right', cell: line => <Money usd={line.balance} /> },
-  ]
+  const columns = useMemo(() => columnsIn(t), [t])
   return (
     <div>
       <FilterBar

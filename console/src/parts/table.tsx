@@ -4,7 +4,7 @@
 import type { LinkProps } from '@tanstack/react-router'
 import { Link, useNavigate } from '@tanstack/react-router'
 import type { ReactNode } from 'react'
-import { Fragment, useEffect, useId, useRef, useState } from 'react'
+import { Fragment, memo, useEffect, useId, useMemo, useRef, useState } from 'react'
 import type { List } from '../api/reads.ts'
 import { usePreferences } from '../preferences.ts'
 import { tableWords } from '../words/en/table.ts'
@@ -38,6 +38,7 @@ interface TableProps<Row> {
   /** Names the table in the browser's storage. */
   readonly name: string
   readonly label: string
+  /** A page whose list may be very long keeps them, and `open`, from one drawing to the next: its rows are not drawn again. */
   readonly columns: readonly Column<Row>[]
   readonly rowKey: (row: Row) => string
   /** The name of a row, for the box that selects it. */
@@ -67,7 +68,11 @@ function useColumns<Row>(name: string, columns: readonly Column<Row>[]) {
     localStorage.setItem(key, JSON.stringify([...next]))
     setHidden(next)
   }
-  return { shown: columns.filter((column, index) => index === 0 || !hidden.has(column.id)), hidden, toggle }
+  const shown = useMemo(
+    () => columns.filter((column, index) => index === 0 || !hidden.has(column.id)),
+    [columns, hidden],
+  )
+  return { shown, hidden, toggle }
 }
 
 export function DataTable<Row>(props: TableProps<Row>) {
@@ -128,14 +133,14 @@ function WideTable<Row>({
               <Head
                 key={column.id}
                 column={column}
-                width={widths.of(column.id)}
+                width={widths.chosen.get(column.id)}
                 setWidth={px => widths.set(column.id, px)}
               />
             ))}
             {/* If all others have a width, this column takes the rest of the line. */}
             <th
               scope="col"
-              className={`text-right ${shown.every(({ id }) => widths.of(id) !== undefined) ? '' : 'w-8 min-w-8'}`}
+              className={`text-right ${shown.every(({ id }) => widths.chosen.has(id)) ? '' : 'w-8 min-w-8'}`}
             >
               <ColumnMenu columns={columns} hidden={hidden} toggle={toggle} setWidth={widths.set} />
             </th>
@@ -145,22 +150,21 @@ function WideTable<Row>({
           {from > 0 && <Spacer height={from * rowPx} span={shown.length + extra} />}
           {rows.slice(from, to).map((row, index) => {
             const id = rowKey(row)
-            const link = open?.(row)
             return (
               <tr
                 key={id}
                 aria-rowindex={from + index + 2}
                 data-row={id}
                 aria-current={current === id ? 'true' : undefined}
-                className={`h-[calc(var(--row)+1px)] border-line border-b hover:bg-sunken ${current === id || selected?.has(id) ? 'bg-accent-soft' : ''} ${link === undefined ? '' : 'cursor-pointer'}`}
+                className={`h-[calc(var(--row)+1px)] border-line border-b hover:bg-sunken ${current === id || selected?.has(id) ? 'bg-accent-soft' : ''} ${open === undefined ? '' : 'cursor-pointer'}`}
                 onClick={event => {
                   if (
-                    link === undefined ||
+                    open === undefined ||
                     (event.target as HTMLElement).closest('a,button,input,label,[popover]') !== null
                   )
                     return
                   if (getSelection()?.toString() !== '') return
-                  void navigate(link as never)
+                  void navigate(open(row) as never)
                 }}
               >
                 {onSelect !== undefined && (
@@ -168,31 +172,7 @@ function WideTable<Row>({
                     <SelectBox id={id} name={rowName(row)} selected={selected} onSelect={onSelect} />
                   </td>
                 )}
-                {shown.map((column, place) => {
-                  const cell = column.cell(row)
-                  const isAutomatic = widths.of(column.id) === undefined
-                  return (
-                    <td
-                      key={column.id}
-                      className={`pr-4 ${isAutomatic ? 'max-w-72' : 'max-w-0'} ${column.align === 'right' ? 'text-right tabular-nums' : ''}`}
-                    >
-                      <div
-                        className="truncate"
-                        style={isAutomatic && column.maxWidth !== undefined ? { maxWidth: column.maxWidth } : undefined}
-                        title={typeof cell === 'string' ? cell : undefined}
-                      >
-                        {place === 0 && link !== undefined ? (
-                          <Link {...(link as LinkProps)} className="font-medium hover:text-accent hover:underline">
-                            {cell}
-                          </Link>
-                        ) : (
-                          cell
-                        )}
-                      </div>
-                    </td>
-                  )
-                })}
-                <td className="text-right">{actions?.(row)}</td>
+                <Cells row={row} columns={shown} widths={widths.chosen} open={open} actions={actions} />
               </tr>
             )
           })}
@@ -202,6 +182,49 @@ function WideTable<Row>({
     </div>
   )
 }
+
+interface CellsProps<Row> {
+  readonly row: Row
+  readonly columns: readonly Column<Row>[]
+  readonly widths: ReadonlyMap<string, number>
+  readonly open: ((row: Row) => RowLink) | undefined
+  readonly actions: ((row: Row) => ReactNode) | undefined
+}
+
+function CellsOf<Row>({ row, columns, widths, open, actions }: CellsProps<Row>) {
+  return (
+    <>
+      {columns.map((column, place) => {
+        const cell = column.cell(row)
+        const isAutomatic = !widths.has(column.id)
+        return (
+          <td
+            key={column.id}
+            className={`pr-4 ${isAutomatic ? 'max-w-72' : 'max-w-0'} ${column.align === 'right' ? 'text-right tabular-nums' : ''}`}
+          >
+            <div
+              className="truncate"
+              style={isAutomatic && column.maxWidth !== undefined ? { maxWidth: column.maxWidth } : undefined}
+              title={typeof cell === 'string' ? cell : undefined}
+            >
+              {place === 0 && open !== undefined ? (
+                <Link {...(open(row) as LinkProps)} className="font-medium hover:text-accent hover:underline">
+                  {cell}
+                </Link>
+              ) : (
+                cell
+              )}
+            </div>
+          </td>
+        )
+      })}
+      <td className="text-right">{actions?.(row)}</td>
+    </>
+  )
+}
+
+/** Drawn again only for another row or other columns: not for each page of the list and each step of a scroll. */
+const Cells = memo(CellsOf) as typeof CellsOf
 
 interface BoxProps {
   readonly selected: ReadonlySet<string> | undefined
@@ -377,9 +400,6 @@ function PhoneRows<Row>({
 }: TableProps<Row>) {
   const t = useWords(tableWords)
   const boxId = useId()
-  const main = columns.filter(column => column.phone === 'main')
-  const side = columns.filter(column => column.phone === 'side')
-  const notes = columns.filter(column => column.phone === 'note')
   const body = useRef<HTMLUListElement>(null)
   const { rows } = list
   const { from, to } = useRowWindow(body, rows.length, PHONE_ROW_PX)
@@ -389,37 +409,6 @@ function PhoneRows<Row>({
       {from > 0 && <li aria-hidden="true" style={{ height: from * PHONE_ROW_PX }} />}
       {rows.slice(from, to).map((row, index) => {
         const id = rowKey(row)
-        const link = open?.(row)
-        // What leads nowhere is shown whole here.
-        const long = link === undefined ? 'min-w-0 break-words' : 'truncate'
-        const text = (
-          <>
-            <span className="flex items-baseline justify-between gap-3">
-              <span className="flex min-w-0 flex-1 items-baseline gap-2 overflow-hidden font-medium">
-                {main.map(column => (
-                  <span key={column.id} className={long}>
-                    {column.cell(row)}
-                  </span>
-                ))}
-              </span>
-              <span className="flex max-w-1/2 shrink-0 gap-2 tabular-nums">
-                {side.map(column => (
-                  <span key={column.id} className={long}>
-                    {column.cell(row)}
-                  </span>
-                ))}
-              </span>
-            </span>
-            <span className="flex flex-wrap gap-x-2 text-muted text-xs">
-              {notes.map((column, index) => (
-                <Fragment key={column.id}>
-                  {index > 0 && <span aria-hidden="true">·</span>}
-                  <span className={`max-w-full ${long}`}>{column.cell(row)}</span>
-                </Fragment>
-              ))}
-            </span>
-          </>
-        )
         return (
           <li
             key={id}
@@ -431,13 +420,7 @@ function PhoneRows<Row>({
             {onSelect !== undefined && (
               <SelectBox id={id} name={rowName(row)} selected={selected} onSelect={onSelect} isLarge />
             )}
-            {link === undefined ? (
-              <div className="min-w-0 flex-1 py-2">{text}</div>
-            ) : (
-              <Link {...(link as LinkProps)} className="block min-w-0 flex-1 py-2">
-                {text}
-              </Link>
-            )}
+            <PhoneCells row={row} columns={columns} open={open} />
             {actions?.(row)}
           </li>
         )
@@ -458,6 +441,51 @@ function PhoneRows<Row>({
     </>
   )
 }
+
+type PhoneCellsProps<Row> = Pick<CellsProps<Row>, 'row' | 'columns' | 'open'>
+
+function PhoneCellsOf<Row>({ row, columns, open }: PhoneCellsProps<Row>) {
+  const at = (place: Column<Row>['phone']): readonly Column<Row>[] => columns.filter(({ phone }) => phone === place)
+  // What leads nowhere is shown whole here.
+  const long = open === undefined ? 'min-w-0 break-words' : 'truncate'
+  const text = (
+    <>
+      <span className="flex items-baseline justify-between gap-3">
+        <span className="flex min-w-0 flex-1 items-baseline gap-2 overflow-hidden font-medium">
+          {at('main').map(column => (
+            <span key={column.id} className={long}>
+              {column.cell(row)}
+            </span>
+          ))}
+        </span>
+        <span className="flex max-w-1/2 shrink-0 gap-2 tabular-nums">
+          {at('side').map(column => (
+            <span key={column.id} className={long}>
+              {column.cell(row)}
+            </span>
+          ))}
+        </span>
+      </span>
+      <span className="flex flex-wrap gap-x-2 text-muted text-xs">
+        {at('note').map((column, index) => (
+          <Fragment key={column.id}>
+            {index > 0 && <span aria-hidden="true">·</span>}
+            <span className={`max-w-full ${long}`}>{column.cell(row)}</span>
+          </Fragment>
+        ))}
+      </span>
+    </>
+  )
+  if (open === undefined) return <div className="min-w-0 flex-1 py-2">{text}</div>
+  return (
+    <Link {...(open(row) as LinkProps)} className="block min-w-0 flex-1 py-2">
+      {text}
+    </Link>
+  )
+}
+
+/** As `Cells`. */
+const PhoneCells = memo(PhoneCellsOf) as typeof PhoneCellsOf
 
 /** Reads the next page when its end comes near. */
 function MoreRows<Row>({ list }: { readonly list: List<Row> }) {
