@@ -3,7 +3,7 @@
 // upgrade.
 
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import type { Page } from 'playwright-core'
+import type { Locator, Page } from 'playwright-core'
 import { Secret } from '../../src/base/secrets/secret.ts'
 import { totpCodeOf, totpStepAt } from '../../src/identity/totp.ts'
 import { chat } from '../support/gateway.ts'
@@ -287,6 +287,64 @@ test('a page of an older build asks to be reloaded', async () => {
       await page.getByRole('heading', { level: 1, name: 'Records' }).waitFor()
       await page.waitForSelector('main[data-ready]')
       expect(new URL(page.url()).pathname).toBe('/console/records')
+    },
+  })
+})
+
+/** As a gateway that knows nobody any more. The dialog that then opens. */
+async function endSession(page: Page): Promise<Locator> {
+  await page.context().clearCookies()
+  await intercept(page, '**/api/web/**', route =>
+    route.fulfill({ status: 401, json: { error: { code: 'token_invalid', message: 'over' } } }),
+  )
+  return page.getByRole('dialog', { name: 'Your session has ended' })
+}
+
+async function signInAgain(page: Page, dialog: Locator, email: string): Promise<void> {
+  await dialog.waitFor()
+  await page.unrouteAll({ behavior: 'wait' })
+  await dialog.getByLabel('Email').fill(email)
+  await dialog.getByLabel('Password').fill(goodPassword)
+  await page.keyboard.press('Enter')
+  await dialog.waitFor({ state: 'detached' })
+}
+
+test('a page that could not be read when the session ended is there after signing in', async () => {
+  await visitor.visit('/keys', {
+    as: 'support',
+    axe: false,
+    failing: [/^401 /],
+    async act(page) {
+      const dialog = await endSession(page)
+      await page.evaluate("weirTest.move('/webhooks')")
+      await signInAgain(page, dialog, site.people.support.email)
+      await page.getByRole('table', { name: 'Webhooks' }).waitFor()
+      expect(await page.getByRole('button', { name: 'Try again' }).count()).toBe(0)
+    },
+  })
+})
+
+test('who signs in where the session of somebody else has ended sees nothing of that person', async () => {
+  const call = `/records/${site.ids.calls.streamed}`
+  await visitor.visit(call, {
+    as: 'admin',
+    axe: false,
+    failing: [/^401 /, /^404 /],
+    async act(page) {
+      await page.evaluate("weirTest.move('/keys')")
+      await page.locator('main [data-row]').first().waitFor()
+      const dialog = await endSession(page)
+      // A minute later the page reads again what it shows.
+      await page.evaluate(`{
+        const now = Date.now
+        Date.now = () => now() + 60_000
+        document.dispatchEvent(new Event('visibilitychange', { bubbles: true }))
+      }`)
+      await signInAgain(page, dialog, site.people.stranger.email)
+      await page.getByText('Acme Rivers').first().waitFor({ state: 'detached' })
+      await page.evaluate(`weirTest.move('${call}')`)
+      await page.getByText('It may have been deleted, or it belongs to an account').waitFor()
+      expect(await page.locator('main').innerText()).not.toContain('Acme Rivers')
     },
   })
 })

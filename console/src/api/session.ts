@@ -89,7 +89,12 @@ function take({ signedIn, me, site, setupNeeded }: Boot): void {
   const isOldTab = session.site !== undefined && session.site.build !== site.build
   const hadPage = session.state === 'signed-in' || session.state === 'over'
   const state = setupNeeded ? 'set-up' : signedIn !== undefined ? 'signed-in' : hadPage ? 'over' : 'signed-out'
+  // Whoever signs in where the session of somebody else has ended must not see what that person has read.
+  if (me !== undefined && session.me !== undefined && me.id !== session.me.id) forgetReads()
+  const isBack = session.state === 'over' && state === 'signed-in'
   change({ state, site, isOldTab: session.isOldTab || isOldTab, isOffline: false, ...(me !== undefined && { me }) })
+  // What could not be read without a session is read now.
+  if (isBack) readAgain()
 }
 
 /** One tab at a time. Browsers have locks only on https and on localhost; elsewhere each tab renews by itself. */
@@ -149,9 +154,13 @@ const forgetters = new Set<() => void>()
 /** Registers what must be emptied when the viewer signs out, such as caches. */
 export const onForget = (forgetter: () => void): void => void forgetters.add(forgetter)
 
+function forgetReads(): void {
+  for (const forgetter of forgetters) forgetter()
+}
+
 function forget(): void {
   accessToken = undefined
-  for (const forgetter of forgetters) forgetter()
+  forgetReads()
   change({ state: 'signed-out', me: undefined })
 }
 
@@ -170,7 +179,7 @@ export function noteAnswer(answer: Response): void {
 }
 
 const returners = new Set<() => void>()
-/** Registers what is done when the gateway can be reached again. */
+/** Registers what is done when the gateway can be reached again, or a session that had ended has begun again. */
 export const onReturn = (returner: () => void): void => void returners.add(returner)
 
 const RETURN_POLL_MS = 3_000
@@ -185,6 +194,10 @@ async function watchForReturn(): Promise<void> {
     if (await fetch('/health/live').then(isAnswer, () => false)) change({ isOffline: false })
   }
   isWatching = false
+  readAgain()
+}
+
+function readAgain(): void {
   for (const returner of returners) returner()
 }
 

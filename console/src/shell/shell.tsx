@@ -40,7 +40,7 @@ const loadParts = (): void => void Promise.allSettled([loadPalette(), loadPrefer
 export function Shell() {
   const t = useWords(shellWords)
   const states = useWords(statesWords)
-  const { state, isOffline, isOldTab } = useSession()
+  const { state, me, isOffline, isOldTab } = useSession()
   const [isPaletteOpen, setPaletteOpen] = useState(false)
   const [isHelpOpen, setHelpOpen] = useState(false)
   const [isMenuOpen, setMenuOpen] = useState(false)
@@ -87,7 +87,8 @@ export function Shell() {
           data-ready={!isMoving && !isWaiting ? 'true' : undefined}
           className="min-w-0 flex-1 px-4 pt-4 pb-24 outline-none md:px-6 md:pb-12"
         >
-          {maySee ? <Outlet /> : <PageForbidden key={shownPath} />}
+          {/* The page of another person begins anew. */}
+          {maySee ? <Outlet key={me?.id} /> : <PageForbidden key={shownPath} />}
         </main>
       </div>
       <BottomBar openMenu={() => setMenuOpen(!isMenuOpen)} isMenuOpen={isMenuOpen} />
