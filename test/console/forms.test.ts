@@ -361,3 +361,21 @@ test('a new key of staff has no account of a customer in advance', async () => {
   expect(await chosenAt('/keys')).not.toBe(otherAccount)
   expect(await chosenAt(`/keys?account=${otherAccount}`)).toBe(otherAccount)
 })
+
+test('a secret that is shown once stays until it is kept, however often Escape is pressed', async () => {
+  await visitor.visit('/keys?new=1', {
+    axe: false,
+    async act(page) {
+      const dialog = page.locator('dialog[open]')
+      await dialog.getByLabel('Name', { exact: true }).fill('kept')
+      await dialog.getByRole('button', { name: 'Create key' }).click()
+      const secret = page.locator('[data-secret-text]')
+      await secret.waitFor()
+      for (let times = 0; times < 4; times++) await page.keyboard.press('Escape')
+      await page.evaluate('weirTexts.settled()')
+      expect(await secret.isVisible()).toBe(true)
+      await page.getByRole('button', { name: 'I have copied it' }).click()
+      await secret.waitFor({ state: 'detached' })
+    },
+  })
+})

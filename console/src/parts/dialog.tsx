@@ -40,6 +40,8 @@ export function Dialog({ title, onClose, children, canClose = true, wide = false
         event.preventDefault()
         if (canClose) onClose()
       }}
+      // A browser asks only once: when Escape is pressed again, it closes the dialog whatever the answer was.
+      onClose={() => (canClose ? onClose() : ref.current?.showModal())}
     >
       <div className="mb-4 flex items-start justify-between gap-4">
         <h2 id={titleId} className="min-w-0 break-words text-base">

@@ -112,6 +112,7 @@ export function Palette({ onClose }: { readonly onClose: () => void }) {
         event.preventDefault()
         onClose()
       }}
+      onClose={onClose}
       onClick={event => {
         if (event.target === dialog.current) onClose()
       }}
