@@ -379,3 +379,54 @@ test('a secret that is shown once stays until it is kept, however often Escape i
     },
   })
 })
+
+test('when somebody else has changed the same thing, and it cannot be read again, the form says why', async () => {
+  await visitor.visit(pageAddresses['/keys/$key']!(site), {
+    axe: false,
+    failing: [/^412 /, /^net::ERR_FAILED/],
+    async act(page) {
+      await intercept(page, `**/api/web/keys/${site.ids.key}`, route =>
+        route.request().method() === 'PATCH'
+          ? route.fulfill({ status: 412, json: { error: { code: 'version_stale', message: 'changed' } } })
+          : route.abort(),
+      )
+      const name = page.getByRole('textbox', { name: 'Name', exact: true })
+      await name.fill('written by me')
+      await page.getByRole('button', { name: 'Save key' }).click()
+      await page.locator('form [role=alert]').waitFor()
+      expect(await name.inputValue()).toBe('written by me')
+      await page.unrouteAll({ behavior: 'wait' })
+    },
+  })
+})
+
+test('who cannot be signed out, because the gateway is away, is told so', async () => {
+  await visitor.visit('/keys', {
+    axe: false,
+    failing: [/^net::ERR_FAILED/],
+    async act(page) {
+      await intercept(page, '**/api/auth/sign-out', route => route.abort())
+      await page.locator('header [aria-haspopup=menu]').click()
+      await page.getByRole('menuitem', { name: 'Sign out' }).click()
+      const said = page.locator('[aria-live=polite]')
+      await said.getByText('cannot be reached').waitFor()
+      expect(await page.locator('header [aria-haspopup=menu]').count()).toBe(1)
+      await page.unrouteAll({ behavior: 'wait' })
+    },
+  })
+})
+
+test('a chart whose drawing cannot be loaded is shown as a table', async () => {
+  await visitor.visit('/keys', {
+    axe: false,
+    failing: [/^net::ERR_FAILED/],
+    async act(page) {
+      await intercept(page, /\/assets\/uPlot[^/]*\.js$/i, route => route.abort())
+      await page.evaluate(`weirTest.move('/keys/${site.ids.key}?tab=use')`)
+      const table = page.getByRole('table', { name: 'Calls and errors of this key' })
+      await table.waitFor()
+      expect(await table.locator('tbody tr').count()).toBeGreaterThan(1)
+      await page.unrouteAll({ behavior: 'wait' })
+    },
+  })
+})

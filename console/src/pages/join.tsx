@@ -8,7 +8,7 @@ import { boot, post, signedIn, signOut, useSession } from '../api/session.ts'
 import type { InvitationPreview } from '../api/types.ts'
 import { Form, useForm } from '../parts/form.tsx'
 import { say } from '../parts/messages.tsx'
-import { Failure, Loading, Notice } from '../parts/states.tsx'
+import { Failure, Loading, Notice, useErrorText } from '../parts/states.tsx'
 import { Facts, Time } from '../parts/values.tsx'
 import { OpenPage } from '../shell/open-page.tsx'
 import { joiningWords } from '../words/en/joining.ts'
@@ -200,11 +200,16 @@ function KnownPerson({ found, token }: { readonly found: InvitationPreview; read
 
 function OtherPerson({ found }: { readonly found: InvitationPreview }) {
   const t = useWords(joiningWords)
+  const textOf = useErrorText()
   const { me } = useSession()
   return (
     <div className="flex flex-col items-start gap-4">
       <Notice>{t('otherPerson', { email: found.email, own: me?.email ?? '' })}</Notice>
-      <button type="button" className="button" onClick={() => void signOut()}>
+      <button
+        type="button"
+        className="button"
+        onClick={() => void signOut().catch(error => say(textOf(error), { isBad: true }))}
+      >
         {t('signOut')}
       </button>
     </div>

@@ -144,13 +144,15 @@ export function Chart(props: ChartProps) {
     const observer = new ResizeObserver(([entry]) => {
       if (entry !== undefined) plot?.setSize({ width: Math.max(80, Math.floor(entry.contentRect.width)), height })
     })
-    void import('uplot').then(({ default: chart }) => {
+    const show = ({ default: chart }: { readonly default: typeof uPlot }): void => {
       if (isGone || host.current === null) return
       plot = build(chart, host.current, props)
       plot.over.addEventListener('mousemove', () => setAt(plot?.cursor.idx ?? null))
       plot.over.addEventListener('mouseleave', () => setAt(null))
       observer.observe(host.current)
-    })
+    }
+    // What draws it may be out of reach. The figures are there.
+    void import('uplot').then(show, () => setTable(true))
     return () => {
       isGone = true
       observer.disconnect()

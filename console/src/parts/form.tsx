@@ -106,7 +106,7 @@ export function useForm<T extends object>(options: FormOptions<T>): FormState<T>
         if (options.done !== undefined) say(options.done)
         options.onSaved?.()
       } catch (caught) {
-        if (caught instanceof ApiError && caught.status === 412) await merge(caught)
+        if (caught instanceof ApiError && caught.status === 412) await merge(caught).catch(setError)
         else setError(caught)
       } finally {
         setSaving(false)

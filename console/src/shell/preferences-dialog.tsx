@@ -3,7 +3,8 @@
 import type { ReactNode } from 'react'
 import { useId } from 'react'
 import { call } from '../api/client.ts'
-import { currentSession } from '../api/session.ts'
+import { offline } from '../api/errors.ts'
+import { currentSession, noteFault } from '../api/session.ts'
 import { Dialog } from '../parts/dialog.tsx'
 import { zoneNames } from '../parts/zoned-time.ts'
 import type { Preferences } from '../preferences.ts'
@@ -62,7 +63,9 @@ export function PreferencesFields() {
       <Choice
         label={shell('language')}
         value={language}
-        onChange={value => void chooseLanguage(value as Preferences['language'])}
+        onChange={value =>
+          void chooseLanguage(value as Preferences['language']).catch(error => noteFault(offline(String(error))))
+        }
       >
         <option value="en" lang="en">
           {'English'}

@@ -10,7 +10,9 @@ import { isStaff } from '../api/rights.ts'
 import { noteFault, signOut, useMe, useSession } from '../api/session.ts'
 import { Dialog, Menu } from '../parts/dialog.tsx'
 import { Icon } from '../parts/icons.tsx'
+import { say } from '../parts/messages.tsx'
 import { useSearchState } from '../parts/search.ts'
+import { useErrorText } from '../parts/states.tsx'
 import { shellWords } from '../words/en/shell.ts'
 import { statesWords } from '../words/en/states.ts'
 import { listed } from '../words/joined.ts'
@@ -238,12 +240,18 @@ function ProfileMenu({
         label={t('you')}
         className="button button-quiet max-w-48"
         items={[
+  const textOf = useErrorText()
           { label: t('me'), icon: 'account', run: () => link.current?.click() },
           { label: listed([t('language'), t('theme')]), icon: 'sun', run: openPreferences },
           { label: t('shortcutsHelp'), icon: 'info', run: openHelp },
           { label: t('docs'), icon: 'external', run: () => window.open('/docs', '_blank', 'noopener') },
           supportUrl != null && { label: states('support'), icon: 'info', run: () => openSupport(supportUrl) },
-          { label: t('signOut'), icon: 'out', run: () => void signOut() },
+          {
+            label: t('signOut'),
+            icon: 'out',
+            // Whoever stays signed in must know it.
+            run: () => void signOut().catch(error => say(textOf(error), { isBad: true })),
+          },
         ]}
       >
         <Icon name="account" />
