@@ -42,7 +42,17 @@ function storedChoices(): Partial<Preferences> {
   return typeof stored === 'object' && !Array.isArray(stored) ? (stored as Partial<Preferences>) : {}
 }
 let ofSite: Partial<Preferences> = {}
-let current: Preferences = { ...standard(), ...chosen }
+let current: Preferences = valid({ ...standard(), ...chosen })
+
+/** A zone that this browser does not know, such as a new name of an old one, would break every time. */
+function valid(wanted: Preferences): Preferences {
+  try {
+    if (wanted.zone !== 'local') Intl.DateTimeFormat('en', { timeZone: wanted.zone })
+    return wanted
+  } catch {
+    return { ...wanted, zone: 'local' }
+  }
+}
 const listeners = new Set<() => void>()
 
 export const preferences = (): Preferences => current
@@ -83,7 +93,7 @@ const isSame = (a: object, b: object): boolean => JSON.stringify(a) === JSON.str
 function update(choices: Partial<Preferences>): void {
   if (!isSame(choices, chosen)) localStorage.setItem(STORED, JSON.stringify(choices))
   chosen = choices
-  const next = { ...standard(), ...ofSite, ...chosen }
+  const next = valid({ ...standard(), ...ofSite, ...chosen })
   if (isSame(next, current)) return
   current = next
   applyToDocument()

@@ -153,13 +153,17 @@ test('a phone has no columns, and keeps the widths for a wide screen', async () 
   })
 })
 
-test.each(['{', 'null', '7', '[["model"],7,["key","wide"],["model",1e999]]'])(
-  'a page is shown although the browser has stored %s',
-  async text => {
-    await visitor.visit(RECORDS, {
-      axe: false,
-      async act(page) {
-        await page.evaluate(`for (const name of ['weir-widths-records', 'weir-columns-records', 'weir-preferences'])
+test.each([
+  '{',
+  'null',
+  '7',
+  '[["model"],7,["key","wide"],["model",1e999]]',
+  '{"zone":"Mars/Olympus","language":"tlh","theme":7}',
+])('a page is shown although the browser has stored %s', async text => {
+  await visitor.visit(RECORDS, {
+    axe: false,
+    async act(page) {
+      await page.evaluate(`for (const name of ['weir-widths-records', 'weir-columns-records', 'weir-preferences'])
         localStorage.setItem(name, ${JSON.stringify(text)})`)
       await page.reload()
       await untilReady(page)
