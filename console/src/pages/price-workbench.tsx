@@ -7,6 +7,7 @@ import { Chart } from '../parts/chart.tsx'
 import { RangeFilter } from '../parts/filters.tsx'
 import { FieldFrame, Form, NumberField, SelectField, useForm } from '../parts/form.tsx'
 import { axisMoney, nanosOf, shortMoney, wholeNumber } from '../parts/format.ts'
+import { thousandthsOf } from '../parts/multiplier.ts'
 import { Page, Section } from '../parts/page.tsx'
 import { PriceForm } from '../parts/price-form.tsx'
 import { definedOnly, rangeOf, useSearchState } from '../parts/search.ts'
@@ -84,7 +85,7 @@ function TierForm({ tiers, run }: { readonly tiers: readonly string[]; readonly 
   const t = useWords(workbenchWords)
   const form = useForm({
     initial: { tier: tiers[0] ?? '', multiplier: 1.1 as number | null },
-    save: ({ values: { tier, multiplier } }) => run({ tier, pricePerMille: Math.round((multiplier ?? 1) * 1_000) }),
+    save: ({ values: { tier, multiplier } }) => run({ tier, pricePerMille: thousandthsOf(multiplier ?? 1) }),
   })
   return (
     <Form of={form} action={t('run')} isNew>

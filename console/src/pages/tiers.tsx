@@ -11,6 +11,7 @@ import { Dialog, Panel, useQuestion } from '../parts/dialog.tsx'
 import { Form, NumberField, TextField, useForm } from '../parts/form.tsx'
 import { wholeNumber } from '../parts/format.ts'
 import { say } from '../parts/messages.tsx'
+import { thousandthsOf } from '../parts/multiplier.ts'
 import { Page } from '../parts/page.tsx'
 import { definedOnly, useSearchState } from '../parts/search.ts'
 import { Empty, Notice, Query } from '../parts/states.tsx'
@@ -113,17 +114,21 @@ function TierPanel({ name, onClose }: { readonly name: string; readonly onClose:
 
 interface TierValues {
   readonly qpm: number | null
-  readonly pricePerMille: number | null
+  readonly multiplier: number | null
   readonly accountQpm: number | null
   readonly accountConcurrency: number | null
 }
 
 const valuesOf = ({ qpm, pricePerMille, accountQpm, accountConcurrency }: Tier): TierValues => ({
   qpm,
-  pricePerMille,
+  multiplier: pricePerMille / 1_000,
   accountQpm,
   accountConcurrency,
 })
+
+/** As the gateway takes them. */
+const bodyOf = ({ multiplier, ...rest }: Partial<TierValues>) =>
+  multiplier === undefined ? rest : { ...rest, pricePerMille: multiplier === null ? null : thousandthsOf(multiplier) }
 
 function TierDetails({ tier, onClose }: { readonly tier: Tier; readonly onClose: () => void }) {
   const t = useWords(tiersWords)
@@ -186,7 +191,7 @@ function TierForm({ tier, onClose }: { readonly tier: Tier; readonly onClose: ()
     save: ({ changed, ifMatch }) =>
       save.mutateAsync({
         params: { tier: name },
-        body: changed as Partial<Pick<Tier, keyof TierValues>>,
+        body: bodyOf(changed) as Partial<Pick<Tier, 'qpm' | 'pricePerMille' | 'accountQpm' | 'accountConcurrency'>>,
         ...(ifMatch !== undefined && { ifMatch }),
       }),
     async reload() {
@@ -234,7 +239,13 @@ function TierFields<T extends TierValues>({ form }: { readonly form: ReturnType<
       <NumberField form={fields} name="qpm" label={t('qpm')} />
       <NumberField form={fields} name="accountQpm" label={t('accountQpm')} />
       <NumberField form={fields} name="accountConcurrency" label={t('accountConcurrency')} />
-      <NumberField form={fields} name="pricePerMille" label={t('multiplierField')} hint={t('multiplierHint')} />
+      <NumberField
+        form={fields}
+        name="multiplier"
+        param="pricePerMille"
+        label={t('multiplier')}
+        hint={t('multiplierHint')}
+      />
     </>
   )
 }
@@ -247,13 +258,13 @@ function NewTierDialog({ onClose }: { readonly onClose: () => void }) {
   const t = useWords(tiersWords)
   const create = useWrite('POST /api/web/tiers', 'tiers')
   const form = useForm<NewTier>({
-    initial: { name: '', qpm: 60, pricePerMille: 1_000, accountQpm: null, accountConcurrency: null },
-    async save({ values: { name, qpm, pricePerMille, accountQpm, accountConcurrency } }) {
+    initial: { name: '', qpm: 60, multiplier: 1, accountQpm: null, accountConcurrency: null },
+    async save({ values: { name, qpm, multiplier, accountQpm, accountConcurrency } }) {
       await create.mutateAsync({
         body: {
           name,
           qpm: qpm ?? 0,
-          ...(pricePerMille !== null && { pricePerMille }),
+          ...(multiplier !== null && { pricePerMille: thousandthsOf(multiplier) }),
           ...(accountQpm !== null && { accountQpm }),
           ...(accountConcurrency !== null && { accountConcurrency }),
         },

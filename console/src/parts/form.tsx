@@ -467,7 +467,7 @@ export function MoneyField<T extends object>({
             autoComplete="off"
             className="control w-full tabular-nums"
             value={value}
-            onChange={event => form.set(name, event.target.value.replace(',', '.').trim() as unknown as T[typeof name])}
+            onChange={event => form.set(name, event.target.value.trim() as unknown as T[typeof name])}
           />
         </span>
       )}
