@@ -16,35 +16,47 @@ beforeAll(async () => {
 })
 afterAll(() => close())
 
-test('a comma in an amount is not taken for a decimal point: 1,000 may be a thousand', async () => {
-  await visitor.visit(pageAddresses['/accounts/$id']!(site), {
+test.each([
+  ['/tiers', /^gold\n× 0\.9\nCalls per minute, each key 900$/],
+  ['/codes', /^spring\n\$50\.000000\nCodes 5\nRedeemed 0\n/],
+  ['/prices?model=openai%2Fgpt-4o-mini', /\nInput \$0\.18\nOutput \$0\.66\n/],
+])('a number in a row of a phone has its name beside it, %s', async (address, text) => {
+  await visitor.visit(address, {
     axe: false,
+    widths: [390],
     async act(page) {
-      await page.getByRole('button', { name: 'Top up' }).click()
-      const field = page.locator('dialog[open]').getByLabel('Amount')
-      await field.pressSequentially('1,000')
-      expect(await field.inputValue()).toBe('1,000')
-      await page.getByText('Write dollars with up to nine decimals').waitFor()
+      const rows = await page.locator('main ul [data-row]').allInnerTexts()
+      expect(rows.filter(row => text.test(row))).toHaveLength(1)
     },
   })
 })
 
-test('a price multiplier is written as it is shown', async () => {
-  await site.harness.manage('POST', '/api/web/tiers', { name: 'cheap', qpm: 5 })
-  await visitor.visit('/tiers?tier=cheap', {
+test('the ends of all rows of a phone are below each other, also where one has no menu', async () => {
+  await visitor.visit('/keys', {
     axe: false,
-    failing: [/^400 /],
+    widths: [390],
     async act(page) {
-      const field = page.getByRole('spinbutton', { name: 'Price multiplier' })
-      expect(await field.inputValue()).toBe('1')
-      await field.fill('0.8555')
-      await page.getByRole('button', { name: 'Save tier' }).click()
-      await page.locator('input[aria-invalid=true]').waitFor()
-      await field.fill('0.855')
-      await page.getByRole('button', { name: 'Save tier' }).click()
-      await page.getByText('Tier cheap saved').waitFor()
+      const rows = page.locator('main ul [data-row]')
+      const menus = await Promise.all((await rows.all()).map(row => row.locator('[aria-haspopup=menu]').count()))
+      // The key that is revoked has none.
+      expect(new Set(menus)).toEqual(new Set([0, 1]))
+      const ends = await page.evaluate<readonly number[]>(
+        `[...document.querySelectorAll('main ul [data-row] > a')].map(link => link.getBoundingClientRect().right)`,
+      )
+      expect(new Set(ends).size).toBe(1)
     },
   })
-  const { pricePerMille } = await site.harness.manage('GET', '/api/web/tiers/cheap')
-  expect(pricePerMille).toBe(855)
+})
+
+test('the loss map fits on a phone', async () => {
+  await visitor.visit('/losses', {
+    widths: [390],
+    async act(page) {
+      const [inside, width] = await page.evaluate<readonly [number, number]>(`(() => {
+        const { scrollWidth, clientWidth } = document.querySelector('main div:has(> table)')
+        return [scrollWidth, clientWidth]
+      })()`)
+      expect(inside).toBeLessThanOrEqual(width)
+    },
+  })
 })

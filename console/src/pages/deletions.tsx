@@ -58,14 +58,14 @@ export function DeletionsPage() {
       phone: 'main',
       maxWidth: 520,
     },
-    { id: 'deleted', title: t('deleted'), align: 'right', cell: row => wholeNumber(row.deleted), phone: 'side' },
+    { id: 'deleted', title: t('deleted'), align: 'right', cell: row => wholeNumber(row.deleted), phone: 'note' },
     {
       id: 'state',
       title: t('state'),
       cell: row => (
         <State tone={row.done === null ? 'accent' : 'ok'}>{t(row.done === null ? 'running' : 'done')}</State>
       ),
-      phone: 'note',
+      phone: 'side',
     },
     { id: 'author', title: t('by'), cell: row => row.author },
   ]

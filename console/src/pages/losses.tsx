@@ -52,8 +52,9 @@ function LossMap({ matrix: { dialects, features, results } }: { readonly matrix:
                 {t('caller')} ↓ · {t('provider')} →
               </th>
               {dialects.map(to => (
-                <th key={to} scope="col" className="pr-4 font-medium">
-                  {nameOf(to)}
+                <th key={to} scope="col" className="pr-4 font-medium max-md:pb-2 max-md:align-bottom">
+                  {/* A phone has no room for them side by side. */}
+                  <span className="max-md:inline-block max-md:[writing-mode:vertical-rl]">{nameOf(to)}</span>
                 </th>
               ))}
             </tr>
@@ -78,9 +79,16 @@ function LossMap({ matrix: { dialects, features, results } }: { readonly matrix:
                       >
                         <span className="sr-only">{t('cell', { caller: nameOf(from), provider: nameOf(to) })} </span>
                         {lost.length === 0 ? (
-                          <State tone="ok">{t('nothing')}</State>
+                          <State tone="ok">
+                            <span className="max-md:sr-only">{t('nothing')}</span>
+                          </State>
                         ) : (
-                          <State tone="warn">{t('some', { n: lost.length })}</State>
+                          <State tone="warn">
+                            <span className="max-md:sr-only">{t('some', { n: lost.length })}</span>
+                            <span aria-hidden="true" className="md:hidden">
+                              {lost.length}
+                            </span>
+                          </State>
                         )}
                       </button>
                     </td>

@@ -35,8 +35,8 @@ export function PricesPage() {
   const list = useList('GET /api/web/prices', { query: definedOnly({ model, origin, sort }) })
   const columns: readonly Column<ModelPrice>[] = [
     { id: 'model', title: t('model'), sort: 'model', cell: row => row.model, phone: 'main' },
-    { id: 'input', title: t('input'), align: 'right', cell: row => <Rate value={row.price.input} />, phone: 'side' },
-    { id: 'output', title: t('output'), align: 'right', cell: row => <Rate value={row.price.output} />, phone: 'side' },
+    { id: 'input', title: t('input'), align: 'right', cell: row => <Rate value={row.price.input} />, phone: 'note' },
+    { id: 'output', title: t('output'), align: 'right', cell: row => <Rate value={row.price.output} />, phone: 'note' },
     { id: 'cacheRead', title: t('cacheRead'), align: 'right', cell: row => <Rate value={row.price.cacheRead} /> },
     {
       id: 'origin',

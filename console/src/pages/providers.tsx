@@ -69,7 +69,7 @@ export function ProvidersPage() {
       id: 'channels',
       title: t('channels'),
       align: 'right',
-      phone: 'side',
+      phone: 'note',
       cell: ({ channels }) =>
         channels === 0 ? <span className="text-muted">0</span> : <State tone="ok">{wholeNumber(channels)}</State>,
     },

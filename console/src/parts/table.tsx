@@ -4,7 +4,7 @@
 import type { LinkProps } from '@tanstack/react-router'
 import { Link, useNavigate } from '@tanstack/react-router'
 import type { ReactNode } from 'react'
-import { Fragment, memo, useEffect, useId, useMemo, useRef, useState } from 'react'
+import { memo, useEffect, useId, useMemo, useRef, useState } from 'react'
 import type { List } from '../api/reads.ts'
 import { usePreferences } from '../preferences.ts'
 import { tableWords } from '../words/en/table.ts'
@@ -421,7 +421,8 @@ function PhoneRows<Row>({
               <SelectBox id={id} name={rowName(row)} selected={selected} onSelect={onSelect} isLarge />
             )}
             <PhoneCells row={row} columns={columns} open={open} />
-            {actions?.(row)}
+            {/* Also where a row has none, so that the ends of all rows are below each other. */}
+            {actions !== undefined && <span className="min-w-7 shrink-0">{actions(row)}</span>}
           </li>
         )
       })}
@@ -466,13 +467,17 @@ function PhoneCellsOf<Row>({ row, columns, open }: PhoneCellsProps<Row>) {
           ))}
         </span>
       </span>
-      <span className="flex flex-wrap gap-x-2 text-muted text-xs">
-        {at('note').map((column, index) => (
-          <Fragment key={column.id}>
-            {index > 0 && <span aria-hidden="true">·</span>}
-            <span className={`max-w-full ${long}`}>{column.cell(row)}</span>
-          </Fragment>
-        ))}
+      {/* The first note of each line has its dot outside. */}
+      <span className="block overflow-x-clip text-muted text-xs">
+        <span className="-ml-4 flex flex-wrap">
+          {at('note').map(column => (
+            <span key={column.id} className={`after-dot max-w-full ${long}`}>
+              {/* A number alone does not say what it is. */}
+              {column.align === 'right' && `${column.title} `}
+              {column.cell(row)}
+            </span>
+          ))}
+        </span>
       </span>
     </>
   )
