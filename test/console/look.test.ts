@@ -48,6 +48,53 @@ test('the ends of all rows of a phone are below each other, also where one has n
   })
 })
 
+test('a chart says which of its steps have not ended', async () => {
+  const day = (ahead: number): string => new Date(Date.now() + ahead * 86_400_000).toISOString().slice(0, 10)
+  const range = `from=${day(-7)}T00:00:00.000Z&before=${day(2)}T00:00:00.000Z`
+  await visitor.visit(`${pageAddresses['/keys/$key']!(site)}?tab=use&${range}`, {
+    axe: false,
+    async act(page) {
+      await page.getByRole('button', { name: 'As a table' }).click()
+      const table = page.getByRole('table', { name: 'Calls and errors of this key' })
+      const times = await table.locator('tbody tr td:first-child').allInnerTexts()
+      expect([times[0], times.at(-1)]).toEqual([`${day(-7)} 00:00`, `${day(1)} 00:00 (so far)`])
+    },
+  })
+})
+
+test('a comma in an amount is not taken for a decimal point: 1,000 may be a thousand', async () => {
+  await visitor.visit(pageAddresses['/accounts/$id']!(site), {
+    axe: false,
+    async act(page) {
+      await page.getByRole('button', { name: 'Top up' }).click()
+      const field = page.locator('dialog[open]').getByLabel('Amount')
+      await field.pressSequentially('1,000')
+      expect(await field.inputValue()).toBe('1,000')
+      await page.getByText('Write dollars with up to nine decimals').waitFor()
+    },
+  })
+})
+
+test('a price multiplier is written as it is shown', async () => {
+  await site.harness.manage('POST', '/api/web/tiers', { name: 'cheap', qpm: 5 })
+  await visitor.visit('/tiers?tier=cheap', {
+    axe: false,
+    failing: [/^400 /],
+    async act(page) {
+      const field = page.getByRole('spinbutton', { name: 'Price multiplier' })
+      expect(await field.inputValue()).toBe('1')
+      await field.fill('0.8555')
+      await page.getByRole('button', { name: 'Save tier' }).click()
+      await page.locator('input[aria-invalid=true]').waitFor()
+      await field.fill('0.855')
+      await page.getByRole('button', { name: 'Save tier' }).click()
+      await page.getByText('Tier cheap saved').waitFor()
+    },
+  })
+  const { pricePerMille } = await site.harness.manage('GET', '/api/web/tiers/cheap')
+  expect(pricePerMille).toBe(855)
+})
+
 test('the loss map fits on a phone', async () => {
   await visitor.visit('/losses', {
     widths: [390],

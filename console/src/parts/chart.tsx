@@ -55,10 +55,27 @@ function axisTime(atMs: number, stepMs: number, zone: string | undefined): strin
 const stepOf = (times: readonly number[]): number => (times.length > 1 ? times[1]! - times[0]! : 3_600_000)
 const endOf = (times: readonly number[], at: number): number => times[at + 1] ?? times[at]! + stepOf(times)
 
+/** Whether a step has not ended yet: its figures are low, because more will come. */
+const isOpen = (times: readonly number[], at: number): boolean => endOf(times, at) > Date.now()
+
+/** Shades the line to the steps that have not ended: it would look like a drop. */
+function shadeOpen(plot: uPlot, times: readonly number[], color: string): void {
+  const first = times.findIndex((_, at) => isOpen(times, at))
+  if (first < 1) return
+  const { left, top, width, height } = plot.bbox
+  const from = plot.valToPos(times[first - 1]! / 1_000, 'x', true)
+  plot.ctx.fillStyle = color
+  plot.ctx.fillRect(from, top, left + width - from, height)
+}
+
 function build(chart: typeof uPlot, host: HTMLElement, props: ChartProps): uPlot {
   const { times, lines, format = shortNumber, isStacked = false, height = 180, zone, onStep } = props
   const style = getComputedStyle(document.documentElement)
-  const [muted, line] = [style.getPropertyValue('--muted').trim(), style.getPropertyValue('--line').trim()]
+  const [muted, line, sunken] = ['--muted', '--line', '--sunken'].map(name => style.getPropertyValue(name).trim()) as [
+    string,
+    string,
+    string,
+  ]
   const stepMs = stepOf(times)
   const data = isStacked ? stacked(lines.map(({ values }) => values)) : lines.map(({ values }) => [...values])
   const font = '12px "Inter Variable", system-ui, sans-serif'
@@ -88,6 +105,7 @@ function build(chart: typeof uPlot, host: HTMLElement, props: ChartProps): uPlot
       height,
       legend: { show: false },
       ...(zone !== undefined && { tzDate: seconds => chart.tzDate(new Date(seconds * 1_000), zone) }),
+      hooks: { drawClear: [drawn => shadeOpen(drawn, times, sunken)] },
       cursor: { y: false, drag: { x: false, y: false }, points: { size: 6 } },
       // At the right there is room for half of the last time below the axis.
       padding: [8, 22, 0, 0],
@@ -183,6 +201,7 @@ export function Chart(props: ChartProps) {
         {at !== null && times[at] !== undefined && (
           <span className="text-muted tabular-nums">
             {time(times[at], { seconds: false, zone })}
+            {isOpen(times, at) && ` (${t('soFar')})`}
             {lines.length === 1 && ` · ${lines[0]!.values[at] == null ? '–' : format(lines[0]!.values[at]!)}`}
           </span>
         )}
@@ -248,6 +267,7 @@ function FigureTable({ label, times, lines, format = shortNumber, zone, onStep }
                     {time(atMs, { seconds: false, zone })}
                   </Link>
                 )}
+                {isOpen(times, index) && <span className="text-muted"> ({t('soFar')})</span>}
               </td>
               {lines.map(line => (
                 <td key={line.name} className="pr-4 text-right tabular-nums">

@@ -5,5 +5,6 @@ export const chartWords = words('chart', {
   asChart: 'As a chart',
   zone: 'times in {zone}',
   time: 'Time',
+  soFar: 'so far',
   openRecords: 'Open the records of this time',
 })

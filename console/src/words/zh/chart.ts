@@ -6,5 +6,6 @@ export const chart: Chinese<typeof chartWords> = {
   asChart: '图表',
   zone: '时区 {zone}',
   time: '时间',
+  soFar: '截至目前',
   openRecords: '打开此时段的调用记录',
 }
