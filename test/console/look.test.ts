@@ -48,6 +48,25 @@ test('the ends of all rows of a phone are below each other, also where one has n
   })
 })
 
+test('in a low window the navigation shows the link of the page', async () => {
+  await visitor.visit('/keys', {
+    axe: false,
+    async act(page) {
+      await page.setViewportSize({ width: 1280, height: 500 })
+      await page.evaluate("weirTest.move('/system')")
+      await page.getByRole('heading', { level: 1, name: 'System' }).waitFor()
+      expect(await page.evaluate<number>('innerHeight')).toBe(500)
+      await untilTrue(
+        page,
+        `(() => {
+          const { top, bottom } = document.querySelector('nav a[href$="/system"]').getBoundingClientRect()
+          return top >= 0 && bottom <= innerHeight
+        })()`,
+      )
+    },
+  })
+})
+
 test('a chart says which of its steps have not ended', async () => {
   const day = (ahead: number): string => new Date(Date.now() + ahead * 86_400_000).toISOString().slice(0, 10)
   const range = `from=${day(-7)}T00:00:00.000Z&before=${day(2)}T00:00:00.000Z`

@@ -247,11 +247,8 @@ function HealthFigures({ channel }: { readonly channel: Channel }) {
       of={[
         {
           name: t('health'),
-          value: (
-            <span className="inline-flex h-8 items-center text-base">
-              <ChannelHealth channel={{ ...channel, health: health && { ...health, availableInMs: 0 } }} />
-            </span>
-          ),
+          value: <ChannelHealth channel={{ ...channel, health: health && { ...health, availableInMs: 0 } }} />,
+          isWord: true,
           note: waitMs > 0 ? t('availableIn', { time: duration(waitMs) }) : (reasons.find(`${code}_note`) ?? ''),
         },
         {
@@ -262,14 +259,8 @@ function HealthFigures({ channel }: { readonly channel: Channel }) {
         { name: t('first'), value: duration(health?.firstMs ?? null) },
         {
           name: t('lastFailure'),
-          value:
-            health?.lastFailure == null ? (
-              <None />
-            ) : (
-              <span className="inline-flex h-8 items-center text-base">
-                <Reason code={health.lastFailure.verdict} />
-              </span>
-            ),
+          value: health?.lastFailure == null ? <None /> : <Reason code={health.lastFailure.verdict} />,
+          isWord: true,
           note: health?.lastFailure == null ? t('neverFailed') : t('ago', { time: duration(health.lastFailure.agoMs) }),
         },
       ]}

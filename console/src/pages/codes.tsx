@@ -59,6 +59,11 @@ export function CodesPage() {
   )
 }
 
+function Expiry({ at }: { readonly at: string | null }) {
+  const t = useWords(codesWords)
+  return at === null ? <span className="text-muted">{t('never')}</span> : <Time at={at} />
+}
+
 function Batches({ canVoid }: { readonly canVoid: boolean }) {
   const t = useWords(codesWords)
   const list = useList('GET /api/web/codes/batches')
@@ -73,7 +78,7 @@ function Batches({ canVoid }: { readonly canVoid: boolean }) {
     { id: 'open', title: t('open'), align: 'right', cell: batch => wholeNumber(open(batch)) },
     { id: 'worth', title: t('worth'), align: 'right', cell: batch => <Money usd={batch.worth} />, phone: 'side' },
     { id: 'made', title: t('made'), cell: batch => <Time at={batch.made} />, phone: 'note' },
-    { id: 'expires', title: t('expires'), cell: batch => <Time at={batch.expires} /> },
+    { id: 'expires', title: t('expires'), cell: batch => <Expiry at={batch.expires} /> },
   ]
   return (
     <>
@@ -146,7 +151,7 @@ function Codes({ canVoid }: { readonly canVoid: boolean }) {
     { id: 'account', title: t('account'), cell: code => (code.account === null ? <None /> : <Id id={code.account} />) },
     { id: 'redeemed', title: t('redeemedAt'), cell: code => <Time at={code.redeemed} /> },
     { id: 'made', title: t('made'), cell: code => <Time at={code.made} />, isOptional: true },
-    { id: 'expires', title: t('expires'), cell: code => <Time at={code.expires} /> },
+    { id: 'expires', title: t('expires'), cell: code => <Expiry at={code.expires} /> },
   ]
   return (
     <div>

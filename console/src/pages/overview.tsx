@@ -7,7 +7,7 @@ import { useRead } from '../api/reads.ts'
 import { isStaff } from '../api/rights.ts'
 import { useMe } from '../api/session.ts'
 import type { Overview, PeriodFigures, TopList, TopRow } from '../api/types.ts'
-import { BudgetLine } from '../parts/budgets.tsx'
+import { BudgetLine } from '../parts/budget-line.tsx'
 import { Chart, useOpenRecords } from '../parts/chart.tsx'
 import { RangeFilter } from '../parts/filters.tsx'
 import { axisMoney, duration, nanosOf, percent, shortNumber, wholeNumber } from '../parts/format.ts'
@@ -21,9 +21,9 @@ import { useAccount } from '../shell/account.ts'
 import { overviewWords } from '../words/en/overview.ts'
 import { useWords } from '../words/words.ts'
 
-// Only a gateway without calls shows them.
 /** Loaded only where a channel has trouble: its words are many. */
 const Reason = lazy(async () => ({ default: (await import('../parts/channel-health.tsx')).Reason }))
+/** Only a gateway without calls shows them. */
 const FirstSteps = lazy(async () => ({ default: (await import('./first-steps.tsx')).FirstSteps }))
 
 const HOUR = 3_600_000
@@ -113,7 +113,10 @@ function Content({ data }: { readonly data: Overview }) {
           list={data.top.channels}
           linkOf={id => ({ to: '/channels/$id', params: { id } })}
         />
-        <Section title={t('errorCodes')}>
+        <Section
+          title={t('errorCodes')}
+          actions={data.errors.data.length > 0 && <span className="text-muted text-xs">{t('calls')}</span>}
+        >
           {data.errors.data.length === 0 ? (
             <p className="text-muted">{t('noErrors')}</p>
           ) : (
@@ -225,9 +228,8 @@ function Numbers({ current, previous }: { readonly current: PeriodFigures; reado
   const t = useWords(overviewWords)
   const change = (now: number, then: number): string => {
     if (then === 0) return t('newNow')
-    const part = (now - then) / then
     const text = percent(Math.abs(now - then), then)
-    return part === 0 ? t('same') : t('before', { change: `${part > 0 ? '+' : '\u2212'}${text}` })
+    return text === percent(0, 1) ? t('same') : t('before', { change: `${now > then ? '+' : '\u2212'}${text}` })
   }
   const { inputTokens: input, outputTokens: output } = current
   const dollars = (usd: string): number => Number(nanosOf(usd))

@@ -42,11 +42,11 @@ export function ProviderModels({ id }: { readonly id: string }) {
       phone: 'side',
       cell: model =>
         model.available ? (
-          <State tone="ok">{t('available')}</State>
+          <State tone="ok">{t('yes')}</State>
         ) : model.price === null && !model.free ? (
           <State tone="warn">{t('noPrice')}</State>
         ) : (
-          <State tone="muted">{t('noChannels')}</State>
+          <State tone="muted">{t('noChannel')}</State>
         ),
     },
     {

@@ -76,11 +76,13 @@ export function SystemPage() {
                 <State tone={ready.isReady ? 'ok' : 'bad'}>{ready.isReady ? t('ready') : t('notReady')}</State>
               ),
             note: t('readyNote'),
+            isWord: true,
           },
           {
             name: t('overload'),
             value: ready?.overload === undefined ? <None /> : ready.overload === 0 ? t('overloadNone') : ready.overload,
             note: t('overloadNote'),
+            isWord: ready?.overload === 0,
           },
           {
             name: t('ledgerState'),
@@ -91,6 +93,7 @@ export function SystemPage() {
                 <State tone={ledgerTones[ledger.data.books]}>{t(`ledger_${ledgerWords[ledger.data.books]}`)}</State>
               ),
             note: ledger.data?.audited == null ? undefined : t('audited', { ago: ago(ledger.data.audited) }),
+            isWord: true,
           },
           {
             name: t('activeCalls'),

@@ -48,7 +48,7 @@ function OneWebhook({ webhook }: { readonly webhook: Webhook }) {
     >
       <Figures
         of={[
-          { name: t('state'), value: <WebhookState of={webhook} /> },
+          { name: t('state'), value: <WebhookState of={webhook} />, isWord: true },
           { name: t('waiting'), value: webhook.waiting, note: t('waitingNote') },
           { name: t('dropped'), value: webhook.dropped, note: t('droppedNote') },
         ]}

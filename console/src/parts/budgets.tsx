@@ -5,13 +5,12 @@ import { useRead, useWrite } from '../api/reads.ts'
 import type { Budget } from '../api/types.ts'
 import { budgetsWords } from '../words/en/budgets.ts'
 import { useWords } from '../words/words.ts'
+import { BudgetLine } from './budget-line.tsx'
 import { Dialog, Menu, useQuestion } from './dialog.tsx'
 import { Form, MoneyField, SelectField, useForm } from './form.tsx'
-import { nanosOf } from './format.ts'
 import { Icon } from './icons.tsx'
 import { say } from './messages.tsx'
 import { Query } from './states.tsx'
-import { ShortMoney, Time } from './values.tsx'
 
 interface BudgetsProps {
   readonly of: { readonly account: string } | { readonly key: string }
@@ -90,34 +89,6 @@ export function Budgets({ of, canEdit }: BudgetsProps) {
         </div>
       )}
     </Query>
-  )
-}
-
-/** A bar of what is spent and held, and what is left in words. */
-export function BudgetLine({ budget }: { readonly budget: Budget }) {
-  const t = useWords(budgetsWords)
-  const cap = Number(nanosOf(budget.cap))
-  const share = (usd: string): number => (cap === 0 ? 100 : Math.min(100, (Number(nanosOf(usd)) / cap) * 100))
-  const isSpent = nanosOf(budget.left) === 0n
-  return (
-    <div className="min-w-0 flex-1">
-      <div className="flex flex-wrap justify-between gap-x-4">
-        <span className="font-medium">{t(`span_${budget.span}`)}</span>
-        <span>
-          {t.rich('leftOf', { left: <ShortMoney usd={budget.left} />, cap: <ShortMoney usd={budget.cap} /> })}
-        </span>
-      </div>
-      <div className="my-1 flex h-1.5 overflow-hidden rounded-sm bg-line" aria-hidden="true">
-        <span className={isSpent ? 'bg-bad' : 'bg-accent'} style={{ width: `${share(budget.spent)}%` }} />
-        <span className="bg-accent opacity-40" style={{ width: `${share(budget.held)}%` }} />
-      </div>
-      <p className="text-muted text-xs">
-        {nanosOf(budget.held) === 0n
-          ? t.rich('spent', { spent: <ShortMoney usd={budget.spent} /> })
-          : t.rich('spentHeld', { spent: <ShortMoney usd={budget.spent} />, held: <ShortMoney usd={budget.held} /> })}
-        {budget.ends !== null && <> · {t.rich('resets', { time: <Time at={budget.ends} /> })}</>}
-      </p>
-    </div>
   )
 }
 

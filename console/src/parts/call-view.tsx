@@ -205,6 +205,14 @@ const feeOf: Readonly<Record<string, string>> = {
   'grounded call': 'perGroundedCall',
 }
 
+/** Rules whose sentence says where the usage comes from. */
+const saysUsage: ReadonlySet<string> = new Set([
+  'completed',
+  'completed_unreported',
+  'task_reported',
+  'task_unreported',
+])
+
 /** Why the call was charged as it was, or not at all. */
 function useRuleText(rule: string): string {
   return useHints(true)(words => words.rules[rule], rules[rule] ?? rule)
@@ -282,7 +290,8 @@ function Bill({ record }: { readonly record: RecordInFull }) {
         </p>
       )}
       <p className="text-muted">
-        <span title={record.rule}>{ruleText}</span> {t.find(`usage_${record.usageSource}`) ?? record.usageSource}
+        <span title={record.rule}>{ruleText}</span>{' '}
+        {!saysUsage.has(record.rule) && (t.find(`usage_${record.usageSource}`) ?? record.usageSource)}
       </p>
       {/* One transfer is the charge itself; further ones are refunds. */}
       {record.transfers.length > 1 && (

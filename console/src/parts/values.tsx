@@ -154,16 +154,28 @@ const figureColumns: Readonly<Record<number, string>> = {
   6: '@lg:grid-cols-3',
 }
 
+interface Figure {
+  readonly name: string
+  readonly value: ReactNode
+  readonly note?: ReactNode
+  /** A word, such as a state: it is as high as a number, but not as large. */
+  readonly isWord?: boolean
+}
+
 /** A strip of figures with thin dividers, in columns of the same width. */
-export function Figures({ of }: { readonly of: readonly { name: string; value: ReactNode; note?: ReactNode }[] }) {
+export function Figures({ of }: { readonly of: readonly Figure[] }) {
   return (
     // The first figure of each line has its divider outside of the strip.
     <div className="@container overflow-hidden border-line border-y">
-      <dl className={`-ml-4 grid grid-cols-2 ${figureColumns[of.length] ?? '@2xl:grid-cols-4'}`}>
-        {of.map(({ name, value, note }) => (
+      <dl className={`figures -ml-4 grid grid-cols-2 ${figureColumns[of.length] ?? '@2xl:grid-cols-4'}`}>
+        {of.map(({ name, value, note, isWord = false }) => (
           <div key={name} className="-ml-px min-w-0 border-line border-l py-3 pr-2 pl-4">
             <dt className="text-muted text-xs">{name}</dt>
-            <dd className="mt-0.5 font-medium text-lg tabular-nums tracking-[-0.01em] md:text-xl">{value}</dd>
+            <dd
+              className={`mt-0.5 font-medium tabular-nums ${isWord ? 'text-base leading-7 md:leading-8' : 'text-lg tracking-[-0.01em] md:text-xl'}`}
+            >
+              {value}
+            </dd>
             {note !== undefined && <dd className="text-muted text-xs tabular-nums">{note}</dd>}
           </div>
         ))}

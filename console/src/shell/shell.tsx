@@ -162,19 +162,28 @@ function SideBar({ isOpen }: SideBarProps) {
   const t = useWords(shellWords)
   const { site } = useSession()
   const groups = usePages()
+  const { pathname } = useLocation()
+  const nav = useRef<HTMLElement>(null)
+  // In a low window the last pages are below its edge.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the link of another page is the current one
+  useEffect(() => {
+    // Without a block the effect would return the promise of newer browsers.
+    void nav.current?.querySelector('[aria-current]')?.scrollIntoView({ block: 'nearest' })
+  }, [pathname])
   return (
     <nav
+      ref={nav}
       aria-label={t('navigation')}
       className={`${isOpen ? 'fixed inset-0 bottom-14 z-40 block' : 'hidden'} overflow-y-auto border-line border-r bg-sunken px-2 py-3 md:sticky md:top-0 md:block md:h-dvh`}
     >
-      <Link to="/" className="mb-3 flex min-h-7 items-center gap-2 px-2 font-semibold text-[15px]">
+      <Link to="/" className="mb-2 flex min-h-7 items-center gap-2 px-2 font-semibold text-[15px]">
         <Logo />
         <span className="truncate" title={site?.name}>
           {site?.name ?? 'Weir'}
         </span>
       </Link>
       {groups.map(group => (
-        <div key={group.word} className="mb-3">
+        <div key={group.word} className="mb-2">
           <p className="px-2 pb-0.5 text-muted text-xs">{t(group.word)}</p>
           <ul>
             {group.pages.map(page => (
@@ -231,6 +240,7 @@ function ProfileMenu({
 }) {
   const t = useWords(shellWords)
   const states = useWords(statesWords)
+  const textOf = useErrorText()
   const supportUrl = useSession().site?.supportUrl
   const link = useRef<HTMLAnchorElement>(null)
   return (
@@ -240,7 +250,6 @@ function ProfileMenu({
         label={t('you')}
         className="button button-quiet max-w-48"
         items={[
-  const textOf = useErrorText()
           { label: t('me'), icon: 'account', run: () => link.current?.click() },
           { label: listed([t('language'), t('theme')]), icon: 'sun', run: openPreferences },
           { label: t('shortcutsHelp'), icon: 'info', run: openHelp },

@@ -18,6 +18,7 @@ export const codesWords = words('codes', {
   open: 'Unredeemed',
   made: 'Created',
   expires: 'Expires',
+  never: 'never',
   expiresHint: 'Leave it empty if the codes shall not expire.',
   code: 'Code',
   state: 'State',

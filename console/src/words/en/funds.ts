@@ -3,7 +3,7 @@ import { words } from '../words.ts'
 export const fundsWords = words('funds', {
   title: 'Funds',
   intro: 'The balance of this account, what it has spent, and all its transfers.',
-  accounts: 'Accounts',
+  accounts: 'Go to accounts',
   chooseTitle: 'Choose an account',
   chooseText: 'Funds belong to one account. Choose one of yours at the top, or open any from the list of accounts.',
   balance: 'Balance',

@@ -4,7 +4,7 @@ export const playgroundWords = words('playground', {
   title: 'Playground',
   intro:
     'One prompt, sent in up to five dialects. The calls are real and paid by the account, with a key that lasts 15 minutes and has a small budget.',
-  accounts: 'Accounts',
+  accounts: 'Go to accounts',
   chooseTitle: 'Choose an account',
   chooseText:
     'Calls of the playground are paid by an account. Choose one of yours at the top, or open any from the list of accounts.',

@@ -5,7 +5,7 @@ export const ratesWords = words('rates', {
   rates: 'Rates',
   rate: 'Rate',
   each: 'each',
-  million: 'per million',
+  million: 'per million tokens',
   input: 'Input',
   output: 'Output',
   cacheRead: 'Cached input',

@@ -19,6 +19,7 @@ export const codes: Chinese<typeof codesWords> = {
   open: '未兑换',
   made: '生成时间',
   expires: '过期时间',
+  never: '永不过期',
   expiresHint: '留空表示永不过期。',
   code: '兑换码',
   state: '状态',

@@ -4,7 +4,7 @@ import type { Chinese } from '../words.ts'
 export const funds: Chinese<typeof fundsWords> = {
   title: '余额',
   intro: '此账户的余额、花费以及每一笔转账。',
-  accounts: '所有账户',
+  accounts: '前往账户列表',
   chooseTitle: '请选择账户',
   chooseText: '余额属于某一个账户。请在顶部选择您自己的账户，或从账户列表中打开任一账户。',
   balance: '余额',

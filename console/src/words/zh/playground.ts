@@ -4,7 +4,7 @@ import type { Chinese } from '../words.ts'
 export const playground: Chinese<typeof playgroundWords> = {
   title: '试用',
   intro: '同一提示，用最多五种协议发送。调用是真实的，由账户付费，使用有效期 15 分钟、预算很小的密钥。',
-  accounts: '所有账户',
+  accounts: '前往账户列表',
   chooseTitle: '请选择账户',
   chooseText: '试用的调用由账户付费。请在顶部选择您自己的账户，或从账户列表中打开任一账户。',
   model: '模型',

@@ -55,6 +55,8 @@ export const providers: Chinese<typeof providersWords> = {
   priceNote: '每百万 token 的美元价格，未乘等级的价格倍率',
   context: '上下文',
   available: '可以调用',
+  yes: '是',
+  noChannel: '没有渠道',
   availableOnly: '仅可调用的',
   notAvailable: '不可调用的',
   noPrice: '没有价格',

@@ -6,7 +6,7 @@ export const rates: Chinese<typeof ratesWords> = {
   rates: '费率',
   rate: '单价',
   each: '每次',
-  million: '每百万',
+  million: '每百万 token',
   input: '输入',
   output: '输出',
   cacheRead: '缓存输入',
