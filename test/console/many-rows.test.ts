@@ -157,35 +157,3 @@ test.each([
   },
   LONG_MS,
 )
-
-// Each row of the list of calls writes one time, which is counted.
-test.each([1280, 390])('a row is drawn once, however many pages of its list arrive, %p pixels wide', async width => {
-  rows.add(SOME)
-  await visitor.visit(someRecords(), {
-    as: 'admin',
-    axe: false,
-    widths: [width],
-    async act(page) {
-      await page.evaluate(`{
-        const { formatToParts } = Intl.DateTimeFormat.prototype
-        window.drawn = 0
-        Intl.DateTimeFormat.prototype.formatToParts = function (...given) {
-          window.drawn++
-          return formatToParts.apply(this, given)
-        }
-        window.added = 0
-        new MutationObserver(changes => {
-          for (const { addedNodes } of changes)
-            window.added += [...addedNodes].filter(node => node.dataset?.row !== undefined).length
-        }).observe(document.querySelector('main'), { subtree: true, childList: true })
-      }`)
-      await scrollThrough(page)
-      const { drawn, added } = await page.evaluate<{ readonly drawn: number; readonly added: number }>(
-        '({ drawn, added })',
-      )
-      expect(added).toBeGreaterThan(500)
-      // What is around the list writes times, too: twice for each of the forty pages of the list.
-      expect(drawn / added).toBeLessThan(1.5)
-    },
-  })
-})
