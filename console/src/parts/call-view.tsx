@@ -145,7 +145,9 @@ function useSpans({ timeline, attempts, firstContentMs }: RecordInFull): readonl
     })
   })
   // A translation is a part of its attempt, and often begins in the same tenth of a millisecond.
-  return spans.sort((a, b) => (a.atMs ?? 0) - (b.atMs ?? 0) || Number(a.isNested ?? false) - Number(b.isNested ?? false))
+  return spans.sort(
+    (a, b) => (a.atMs ?? 0) - (b.atMs ?? 0) || Number(a.isNested ?? false) - Number(b.isNested ?? false),
+  )
 }
 
 function Times({ record }: { readonly record: RecordInFull }) {
