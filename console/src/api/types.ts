@@ -4132,7 +4132,7 @@ export interface Operations {
   }
 }
 
-/** Who may use each operation; null: everybody who is signed in. */
+/** The roles that may use each operation; null for everybody who is signed in. */
 export const operationRoles = {
   'GET /api/public/models': null,
   'GET /api/public/providers': null,
