@@ -101,10 +101,10 @@ describe('a key reads', () => {
   })
 
   test('that a postpaid account has no lower bound', async () => {
-    harness.upstream.plan(answer('x', { usage: { input: 0, output: 1_000_000 } }))
+    harness.upstream.plan(answer('x', { usage: { input: 0, output: 200_000 } }))
     expect((await chat(harness, funded.keys.postpaid, { model: MODEL, messages: hello })).status).toBe(200)
     const { account } = await report(funded.keys.postpaid)
-    expect(account).toMatchObject({ kind: 'postpaid', balance: '-0.60', available: null })
+    expect(account).toMatchObject({ kind: 'postpaid', balance: '-0.12', available: null })
   })
 
   test('that its account is frozen', async () => {
