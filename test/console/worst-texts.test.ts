@@ -312,9 +312,9 @@ const forms: Readonly<Record<string, FormRow>> = {
     lists: () => ['/channels', '/models/openai/gpt-4o-mini'],
   },
   'pages/new-key.tsx 1': {
-    page: () => '/keys?new=1',
+    // An account with money: else the form also asks for a balance to begin with, but only for the first key.
+    page: ({ ids }) => `/keys?new=1&account=${ids.account}`,
     submit: 'Create key',
-    fields: () => ({ 'Balance to begin with': '5' }),
     shownAt: ({ id }) => [`/keys/${id}`],
     lists: () => ['/keys'],
   },

@@ -4,16 +4,8 @@ import { useId } from 'react'
 import { useWrite } from '../api/reads.ts'
 import type { Limit } from '../api/types.ts'
 import { Dialog } from '../parts/dialog.tsx'
-import {
-  FieldError,
-  Form,
-  invalidBy,
-  NumberField,
-  SelectField,
-  TextField,
-  useFieldErrors,
-  useForm,
-} from '../parts/form.tsx'
+import { FieldError, invalidBy } from '../parts/field-error.tsx'
+import { Form, NumberField, SelectField, TextField, useFieldErrors, useForm } from '../parts/form.tsx'
 import { wholeNumber } from '../parts/format.ts'
 import { say } from '../parts/messages.tsx'
 import { SaidLater } from '../parts/said.tsx'

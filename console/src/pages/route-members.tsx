@@ -2,8 +2,9 @@
 
 import { useId } from 'react'
 import { useRead } from '../api/reads.ts'
+import { FieldError, invalidBy } from '../parts/field-error.tsx'
 import type { FormState } from '../parts/form.tsx'
-import { FieldError, invalidBy, SelectField, useFieldErrors } from '../parts/form.tsx'
+import { SelectField, useFieldErrors } from '../parts/form.tsx'
 import { percent } from '../parts/format.ts'
 import { Icon } from '../parts/icons.tsx'
 import { routesWords } from '../words/en/routes.ts'

@@ -1,14 +1,16 @@
 // A call to try without making it: as which key, in which dialect, with which body. Shows what would happen.
 
 import { useId, useState } from 'react'
+import { ApiError } from '../api/errors.ts'
 import { useRead, useWrite } from '../api/reads.ts'
 import { useAccount } from '../shell/account.ts'
 import { explainWords } from '../words/en/explain.ts'
 import { useWords } from '../words/words.ts'
 import { ExplanationView, useVerdictText } from './explanation.tsx'
+import { FieldError, invalidBy } from './field-error.tsx'
 import { readJsonObject } from './json-text.ts'
 import { definedOnly, useSearchState } from './search.ts'
-import { Failure, Notice } from './states.tsx'
+import { Failure, Notice, useErrorText } from './states.tsx'
 
 interface Dialect {
   path(model: string): string
@@ -49,6 +51,9 @@ export function ExplainForm({ model }: { readonly model: string }) {
   const [fault, setFault] = useState<string>()
   const explain = useWrite('POST /api/web/keys/{key}/explain')
   const verdictOf = useVerdictText()
+  const textOf = useErrorText()
+  const isBodyRefused = explain.error instanceof ApiError && explain.error.details.param?.startsWith('body') === true
+  const refusal = isBodyRefused && !explain.isPending ? textOf(explain.error) : undefined
   const [dialectId, bodyId] = [useId(), useId()]
   const chooseDialect = (next: string): void => {
     // What the viewer has written is kept.
@@ -107,9 +112,11 @@ export function ExplainForm({ model }: { readonly model: string }) {
             rows={Math.min(20, Math.max(6, text.split('\n').length))}
             spellCheck={false}
             className="control w-full font-mono text-xs leading-5"
+            {...invalidBy(bodyId, refusal)}
             value={text}
             onChange={event => setText(event.target.value)}
           />
+          <FieldError id={bodyId} text={refusal} />
         </div>
         {fault !== undefined && <Notice tone="bad">{fault}</Notice>}
         <div>
@@ -122,7 +129,9 @@ export function ExplainForm({ model }: { readonly model: string }) {
         {explain.data !== undefined && !explain.isPending && verdictOf(explain.data)}
       </p>
       <div>
-        {explain.error !== null && !explain.isPending && <Failure error={explain.error} retry={run} />}
+        {explain.error !== null && refusal === undefined && !explain.isPending && (
+          <Failure error={explain.error} retry={run} />
+        )}
         {explain.data !== undefined && explain.error === null && <ExplanationView of={explain.data} />}
       </div>
     </div>

@@ -8,6 +8,7 @@ import { ApiError } from '../api/errors.ts'
 import { formWords } from '../words/en/form.ts'
 import { useWords } from '../words/words.ts'
 import { Dialog } from './dialog.tsx'
+import { FieldError } from './field-error.tsx'
 import { fieldTime, timeOfField, zoneLabel } from './format.ts'
 import { say } from './messages.tsx'
 import { Notice, useErrorText } from './states.tsx'
@@ -335,23 +336,6 @@ export function useFieldErrors<T extends object>({ error }: FormState<T>): (para
   const given = error instanceof ApiError ? error.details.param : null
   return param => (given !== null && isAbout(given, param) ? textOf(error) : undefined)
 }
-
-interface FieldErrorProps {
-  readonly id: string
-  readonly text: string | undefined
-}
-
-/** What is wrong with a field, or with a group of controls, each of which has `invalidBy` of the same id. */
-export const FieldError = ({ id, text }: FieldErrorProps) =>
-  text !== undefined && (
-    <p id={`${id}-error`} className="break-words text-bad text-xs">
-      {text}
-    </p>
-  )
-
-/** For a control of a group that has a `FieldError`. */
-export const invalidBy = (id: string, error: string | undefined) =>
-  error === undefined ? {} : ({ 'aria-invalid': true, 'aria-describedby': `${id}-error` } as const)
 
 type TextProps<T extends object> = FieldProps<T, string> & {
   readonly type?: 'text' | 'email' | 'password' | 'url' | 'search'
