@@ -315,6 +315,8 @@ const forms: Readonly<Record<string, FormRow>> = {
     // An account with money: else the form also asks for a balance to begin with, but only for the first key.
     page: ({ ids }) => `/keys?new=1&account=${ids.account}`,
     submit: 'Create key',
+    // The form of a key, above, has given the text itself to a key of the same account.
+    value: another,
     shownAt: ({ id }) => [`/keys/${id}`],
     lists: () => ['/keys'],
   },
