@@ -128,7 +128,7 @@ export class Load {
   readonly #checker: Checker
   readonly #folder: string
   readonly #pool: PostgresPool
-  readonly #besides: readonly Promise<void>[]
+  #besides: readonly Promise<void>[] = []
   #faults = 0
   #isOver = false
 
@@ -145,14 +145,6 @@ export class Load {
     this.#callers = new Callers({ seed, count, keys, model: MODEL, log: this.log, gate: this.balancer, again })
     const checkpointMs = CHECKPOINT_SECONDS * 1_000
     this.#checker = new Checker({ read: sharedBooksReader(pool), log, checkpointMs })
-    this.#besides = [
-      this.#bookPayments(keys[poorKey]!),
-      watchMachine(
-        pool,
-        () => this.fault('the machine is slow'),
-        () => this.#isOver,
-      ),
-    ]
   }
 
   static async start(options: LoadOptions): Promise<Load> {
@@ -163,7 +155,16 @@ export class Load {
     for (const [key, amount] of Object.entries(budgets))
       await first!.insist('budgets set', { scope: keys[Number(key)], span: 'total', amount })
     const load = new Load(options, keys)
+    // A payment that is booked before the checker begins would be missing among those that it finds later.
     await load.#checker.begin()
+    load.#besides = [
+      load.#bookPayments(keys[poorKey]!),
+      watchMachine(
+        load.#pool,
+        () => load.fault('the machine is slow'),
+        () => load.#isOver,
+      ),
+    ]
     return load
   }
 
