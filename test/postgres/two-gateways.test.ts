@@ -17,6 +17,8 @@ import { hasPostgres, startPostgres, tellMissingPostgres } from '../support/post
 
 tellMissingPostgres()
 
+const PAUSE_MS_MAX = 60_000
+
 describe.if(hasPostgres)('with two gateways', () => {
   let postgres: TestPostgres
   let gateways: [Harness, Harness]
@@ -85,17 +87,21 @@ describe.if(hasPostgres)('with two gateways', () => {
   test('each shows both, and which of them has answered', async () => {
     const token = String((await gateways[0].weir('token')).token)
     for (const [at, gateway] of gateways.entries()) {
-      const ask = (): Promise<ApiAnswer> => askAs(gateway, token)('GET', 'web/gateway')
-      let sentMs = Date.now()
-      let told = await ask()
+      let sentMs = 0
+      let answer: ApiAnswer | undefined
+      // A note says that the ended key was refused, if one gateway had not heard of its end when its call came.
+      const problems = (): readonly unknown[] =>
+        (answer!.body.findings as readonly { readonly severity: string }[]).filter(
+          ({ severity }) => severity !== 'note',
+        )
       // After a pause of the machine, a gateway reports for a moment that it is not ready.
-      while (told.status === 200 && (told.body.findings as readonly unknown[]).length > 0) {
-        await Bun.sleep(50)
+      for (const endMs = Date.now() + PAUSE_MS_MAX; Date.now() < endMs; await Bun.sleep(50)) {
         sentMs = Date.now()
-        told = await ask()
+        answer = await askAs(gateway, token)('GET', 'web/gateway')
+        if (answer.status !== 200 || problems().length === 0) break
       }
-      const { status, body } = told
-      expect([status, body.findings]).toEqual([200, []])
+      const { status, body } = answer!
+      expect([status, problems()]).toEqual([200, []])
       expect(body.database).toMatchObject({ kind: 'postgres', lastBackup: null, logBytes: null })
       // Both have the same clock. It was read before and after the database was asked, and the middle counts.
       const { clockAheadMs } = body.database as { clockAheadMs: number }
