@@ -346,8 +346,8 @@ export const bounds = {
   mediaBytesMax: 20 * 1024 * 1024,
   mediaMsMax: 10_000,
   mediaUrlCharsMax: 8 * 1024,
-  mediaFetchesMax: 64,
-  /** Calls that wait for their media. Each call fetches four at a time. */
+  mediaFetchesMax: 256,
+  /** Calls that wait for their media. Each call fetches four at a time, so these bounds are reached before the one above. */
   mediaCallsMax: 64,
   mediaCallsOfAccountMax: 8,
   /** Media of one call. */
