@@ -522,7 +522,7 @@ const doctor = {
   do_channel_blocked: 'The channel is tried again in {minutes} min. weir channels list',
   price_unknown: 'Calls to this model were refused in the last day, because it has no price.',
   calls_failing: '{count} of {calls} calls of the last hour failed at their upstreams ({errors}).',
-  audit_missed: 'The ledger has not been audited for {minutes} min.',
+  audit_missed: 'The ledger has not been audited for {hours} h {minutes} min.',
   do_audit_missed: 'Look at the log (audit failed), and run an audit: weir audit',
   loop_late: 'The event loop is {late} ms late: the gateway needs more processor time.',
   do_loop_late:

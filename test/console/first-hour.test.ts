@@ -142,6 +142,10 @@ test('two who edit the same key see the difference', async () => {
   await harness.weir('keys set', { key: key!.id, name: 'theirs' })
   await keyboard.press('button', 'Save key')
   await page.getByText('Somebody else has changed this').waitFor()
+  const difference = page.locator('dl', { has: page.getByText('Keep the saved one') })
+  expect((await difference.innerText()).split(/\s*\n\s*/)).toEqual([
+    ...['Field', 'Name', 'Now saved', 'theirs', 'Keep the saved one', 'Yours', 'mine', 'Use mine'],
+  ])
   await keyboard.press('button', 'Use mine')
   await keyboard.press('button', 'Save key')
   await page.getByRole('heading', { level: 1, name: 'mine' }).waitFor()

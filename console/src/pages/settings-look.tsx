@@ -140,7 +140,13 @@ function LogoField({ form, whyNot }: LookProps) {
     if (isFit) form.set('logo', await readAsUrl(file))
   }
   return (
-    <FieldFrame label={t('logo')} hint={t('logoHint', { size })} error={error ?? refused} disabled={whyNot('logo')}>
+    <FieldFrame
+      label={t('logo')}
+      name="logo"
+      hint={t('logoHint', { size })}
+      error={error ?? refused}
+      disabled={whyNot('logo')}
+    >
       {ids => (
         <span className="flex flex-wrap items-center gap-3">
           {logo === null ? (

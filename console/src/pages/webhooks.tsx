@@ -174,7 +174,9 @@ export function EventsField<T extends WebhookFields>({
   }
   return (
     <fieldset className="flex flex-col gap-1" disabled={disabled !== undefined}>
-      <legend className="mb-1 font-medium">{t('events')}</legend>
+      <legend data-field="events" className="mb-1 font-medium">
+        {t('events')}
+      </legend>
       {order.map(event => (
         <label key={event} htmlFor={`${id}-${event}`} className="flex min-h-6 items-start gap-2">
           <input

@@ -167,7 +167,7 @@ export function Form<T extends object>({
       }}
     >
       {children}
-      <Conflicts of={of} />
+      <Conflicts of={of} form={form} />
       <FormError of={of} form={form} />
       <div className="flex flex-wrap items-center gap-2">
         <button
@@ -221,17 +221,23 @@ const isAbout = (given: string, param: string): boolean => {
 
 const shown = (value: unknown): string => (typeof value === 'string' ? value : (JSON.stringify(value) ?? '–'))
 
-function Conflicts<T extends object>({ of }: { readonly of: FormState<T> }) {
+/** Names each field as its label does. */
+function Conflicts<T extends object>({ of, form }: FormErrorProps<T>) {
   const t = useWords(formWords)
+  const [labels, setLabels] = useState<readonly string[]>([])
+  useLayoutEffect(() => {
+    const labelOf = (name: string): string => form.current?.querySelector(`[data-field="${name}"]`)?.textContent ?? name
+    setLabels(of.conflicts.map(labelOf))
+  }, [of.conflicts, form])
   if (of.theirs === undefined) return null
   if (of.conflicts.length === 0) return <Notice tone="accent">{t('merged')}</Notice>
   return (
     <Notice>
       <p>{t('conflict')}</p>
-      {of.conflicts.map(name => (
+      {of.conflicts.map((name, at) => (
         <dl key={name} className="mt-3 grid grid-cols-[max-content_minmax(0,1fr)] gap-x-4 gap-y-1">
           <dt className="font-medium">{t('field')}</dt>
-          <dd className="font-mono text-xs leading-5">{name}</dd>
+          <dd>{labels[at]}</dd>
           <dt>{t('theirs')}</dt>
           <dd className="flex flex-wrap items-center justify-between gap-2 break-all">
             {shown(of.theirs?.[name])}
@@ -291,6 +297,8 @@ interface FieldProps<T extends object, V> {
 
 interface FrameProps {
   readonly label: string
+  /** The name of the field in its form. */
+  readonly name?: string
   readonly hint?: ReactNode
   readonly error: string | undefined
   readonly disabled?: string | undefined
@@ -303,7 +311,7 @@ interface FrameProps {
 }
 
 /** Label above, hint and error below, tied to the control for screen readers. */
-export function FieldFrame({ label, hint, error, disabled, children }: FrameProps) {
+export function FieldFrame({ label, name, hint, error, disabled, children }: FrameProps) {
   const id = useId()
   const note = disabled ?? hint
   const describedBy = [note !== undefined && `${id}-hint`, error !== undefined && `${id}-error`]
@@ -311,7 +319,7 @@ export function FieldFrame({ label, hint, error, disabled, children }: FrameProp
     .join(' ')
   return (
     <div className="flex flex-col gap-1">
-      <label htmlFor={id} className="font-medium">
+      <label htmlFor={id} data-field={name} className="font-medium">
         {label}
       </label>
       {children({
@@ -364,7 +372,7 @@ export function TextField<T extends object>({
   const className = `control w-full ${mono ? 'font-mono text-xs' : ''}`
   const set = (text: string): void => form.set(name, text as unknown as T[typeof name])
   return (
-    <FieldFrame label={label} hint={hint} error={error} disabled={disabled}>
+    <FieldFrame label={label} name={name} hint={hint} error={error} disabled={disabled}>
       {ids =>
         lines === undefined ? (
           <input
@@ -405,7 +413,7 @@ export function NumberField<T extends object>({
   const error = useFieldErrors(form)(param)
   const value = form.values[name] as unknown as number | null
   return (
-    <FieldFrame label={label} hint={hint} error={error} disabled={disabled}>
+    <FieldFrame label={label} name={name} hint={hint} error={error} disabled={disabled}>
       {ids => (
         <input
           {...ids}
@@ -439,7 +447,7 @@ export function MoneyField<T extends object>({
   const value = form.values[name] as unknown as string
   const isAmount = value === '' || /^-?\d{1,9}(\.\d{1,9})?$/.test(value)
   return (
-    <FieldFrame label={label} hint={hint} error={isAmount ? refused : t('noAmount')} disabled={disabled}>
+    <FieldFrame label={label} name={name} hint={hint} error={isAmount ? refused : t('noAmount')} disabled={disabled}>
       {ids => (
         <span className="flex items-center gap-2">
           <span aria-hidden="true" className="text-muted">
@@ -475,7 +483,7 @@ export function SelectField<T extends object, V extends string>({
 }: FieldProps<T, V> & { readonly choices: readonly Choice<V>[] }) {
   const error = useFieldErrors(form)(param)
   return (
-    <FieldFrame label={label} hint={hint} error={error} disabled={disabled}>
+    <FieldFrame label={label} name={name} hint={hint} error={error} disabled={disabled}>
       {ids => (
         <select
           {...ids}
@@ -519,7 +527,7 @@ export function SwitchField<T extends object>({
         onChange={event => form.set(name, event.target.checked as unknown as T[typeof name])}
       />
       <div className="min-w-0">
-        <label htmlFor={id} className="font-medium">
+        <label htmlFor={id} data-field={name} className="font-medium">
           {label}
         </label>
         <FieldError id={id} text={error} />
@@ -556,7 +564,7 @@ export function LinesField<T extends object>({
   // The form was reset, or somebody else's value was taken.
   if (!isSame(linesOf(text), value)) setText((value ?? []).join('\n'))
   return (
-    <FieldFrame label={label} hint={hint} error={error} disabled={disabled}>
+    <FieldFrame label={label} name={name} hint={hint} error={error} disabled={disabled}>
       {ids => (
         <textarea
           {...ids}
@@ -586,7 +594,7 @@ export function TimeField<T extends object>({
   const error = useFieldErrors(form)(param)
   const value = form.values[name] as unknown as string | null
   return (
-    <FieldFrame label={label} hint={hint} error={error} disabled={disabled}>
+    <FieldFrame label={label} name={name} hint={hint} error={error} disabled={disabled}>
       {ids => (
         <span className="flex items-center gap-2">
           <input

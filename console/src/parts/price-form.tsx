@@ -66,7 +66,7 @@ export function PriceForm({ price, action, disabled, isNew = false, save }: Pric
           </button>
         </div>
       )}
-      <FieldFrame label={t('cases')} hint={t('casesHint')} error={isBad ? t('badJson') : casesError}>
+      <FieldFrame label={t('cases')} name="cases" hint={t('casesHint')} error={isBad ? t('badJson') : casesError}>
         {ids => (
           <textarea
             {...ids}

@@ -359,8 +359,9 @@ export const doctorChecks: readonly DoctorCheck[] = [
     find: seen => {
       const { ledger, auditEveryMs = 0, startedMs = 0 } = stateOf(seen) ?? {}
       const sinceMs = seen.dateMs - (ledger?.auditedMs ?? startedMs)
+      const minutes = inMinutes(sinceMs)
       return when(auditEveryMs > 0 && sinceMs > auditEveryMs * AUDITS_MISSED_MAX, () => ({
-        says: hintOf('audit_missed', { minutes: inMinutes(sinceMs) }),
+        says: hintOf('audit_missed', { hours: Math.floor(minutes / 60), minutes: minutes % 60 }),
         remedy: hintOf('do_audit_missed'),
       }))
     },

@@ -453,7 +453,7 @@ export const hints: Readonly<Record<HintCode, string>> = {
   do_channel_blocked: '{minutes} 分钟后会再次尝试此渠道。weir channels list',
   price_unknown: '最近一天对此模型的调用被拒绝，因为它没有价格。',
   calls_failing: '最近一小时的 {calls} 个调用中有 {count} 个在上游失败（{errors}）。',
-  audit_missed: '账本已有 {minutes} 分钟未核对。',
+  audit_missed: '账本已有 {hours} 小时 {minutes} 分钟未核对。',
   do_audit_missed: '请查看日志（audit failed），并运行核对：weir audit',
   loop_late: '事件循环延迟了 {late} 毫秒：网关需要更多处理器时间。',
   do_loop_late: '请给网关更快的处理器核心，或减少允许的调用（WEIR_CALLS_MAX）。参见 docs/how-it-works/overload.md。',
