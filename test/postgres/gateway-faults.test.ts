@@ -190,7 +190,7 @@ describe.skipIf(!hasPostgres)('gateways on one PostgreSQL', () => {
     while ((await fetch(`${gateway.url}/health/ready`)).status !== 503) await Bun.sleep(20)
     const { now } = await one<{ now: string }>('SELECT CAST(clock_timestamp() AS TEXT) AS now')
     await others.runScript(`ALTER DATABASE ${database} RESET default_transaction_read_only`)
-    expect(await waiting).toMatchObject({ status: 200 })
+    expect(await waiting).toEqual({ status: 200, text: expect.stringContaining('chat.completion') })
     while ((await fetch(`${gateway.url}/health/ready`)).status !== 200) await Bun.sleep(20)
     // Also those that only read leave it.
     const countOld = `SELECT count(*) AS n ${ofDatabase} AND backend_start < CAST(CAST($1 AS TEXT) AS TIMESTAMPTZ)`

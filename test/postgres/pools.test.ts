@@ -19,15 +19,14 @@ const count = postgresQuery<{ n: bigint }>('SELECT count(*) AS n FROM setting WH
 const sleep = postgresQuery('SELECT pg_sleep(600)')
 const giveUpSoon = postgresQuery('SET LOCAL statement_timeout = 100')
 const neverGiveUp = postgresQuery('SET LOCAL statement_timeout = 0')
-const pid = postgresQuery('SELECT pg_backend_pid() AS pid')
-/** Does not end on the connection with this number. */
-const pidOfOther = postgresQuery(
-  'SELECT pg_backend_pid() AS pid, pg_sleep(CASE pg_backend_pid() WHEN CAST($1 AS INTEGER) THEN 600 ELSE 0 END)',
+const pid = postgresQuery<{ pid: bigint }>('SELECT pg_backend_pid() AS pid')
+const timeNow = postgresQuery<{ now: string }>('SELECT CAST(clock_timestamp() AS TEXT) AS now')
+/** Ends its own connection if that was opened before a time. */
+const cutOlder = postgresQuery<{ pid: bigint; cut: string | null }>(
+  `SELECT pid, CASE WHEN backend_start < CAST(CAST($1 AS TEXT) AS TIMESTAMPTZ)
+    THEN CAST(pg_terminate_backend(pid) AS TEXT) || CAST(pg_sleep(600) AS TEXT) END AS cut
+    FROM pg_stat_activity WHERE pid = pg_backend_pid()`,
 )
-const isAsleep = postgresQuery<{ n: bigint }>(
-  "SELECT count(*) AS n FROM pg_stat_activity WHERE pid = CAST($1 AS INTEGER) AND wait_event = 'PgSleep'",
-)
-const terminate = postgresQuery('SELECT pg_terminate_backend(CAST($1 AS INTEGER))')
 const setting = postgresQuery<{ setting: string }>('SELECT setting FROM pg_settings WHERE name = $1')
 
 describe.skipIf(!hasPostgres)('a pool', () => {
@@ -105,25 +104,30 @@ describe.skipIf(!hasPostgres)('a pool', () => {
     expect(await countOf('never')).toBe(0n)
   })
 
-  test('sends a statement that only reads once more if its connection is lost', async () => {
-    const own = server.openAgain(server.lastDatabase, { connections: 1, deadlineMs: 60_000 })
-    const pidNow = async (): Promise<number> => Number(((await own.readPoint(pid.get())) as { pid: bigint }).pid)
-    const cut = async (connection: number): Promise<void> => {
-      while ((await pool.transact(isAsleep.get(connection)))!.n === 0n) await Bun.sleep(5)
-      await pool.transact(terminate.get(connection))
+  test('begins what only reads again, however many connections are lost one after another', async () => {
+    const own = server.openAgain(server.lastDatabase, { connections: 3, deadlineMs: 60_000 })
+    const openAll = async (): Promise<string> => {
+      const inUse = new Set<bigint>()
+      function* hold(): Steps<void> {
+        inUse.add((yield* pid.get())!.pid)
+        while (inUse.size < 3) yield* pid.get()
+      }
+      await Promise.all([1, 2, 3].map(() => own.transact(hold())))
+      return (await own.transact(timeNow.get()))!.now
     }
-    const first = await pidNow()
-    const reading = own.readPoint(pidOfOther.get(first)) as Promise<{ pid: bigint }>
-    await cut(first)
-    expect(Number((await reading).pid)).not.toBe(first)
+    function* cutInTheMiddle(before: string): Steps<bigint> {
+      const { pid: first } = (yield* pid.get())!
+      expect((yield* cutOlder.get(before))!.pid).toBe(first)
+      return first
+    }
+    expect(await own.readPoint(cutOlder.get(await openAll()))).toMatchObject({ cut: null })
+    const before = await openAll()
+    expect(await own.readAgain(() => cutInTheMiddle(before))).toBeGreaterThan(0n)
     // A write may have been carried out.
-    const second = await pidNow()
-    const writing = own.transact(pidOfOther.get(second)).then(
-      () => 'done',
-      () => 'failed',
-    )
-    await cut(second)
-    expect(await writing).toBe('failed')
+    await expect(own.transact(cutOlder.get(await openAll()))).rejects.toMatchObject({ errno: '57P01' })
+    // Every new connection is lost, too.
+    await expect(own.readPoint(cutOlder.get('infinity'))).rejects.toMatchObject({ errno: '57P01' })
+    await expect(own.readAgain(() => cutInTheMiddle('infinity'))).rejects.toMatchObject({ errno: '57P01' })
     await own.close()
   })
 

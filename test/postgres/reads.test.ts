@@ -24,7 +24,7 @@ tellMissingPostgres()
 test('more reads than the database can answer are refused, and do not reach it', async () => {
   const asked: (() => void)[] = []
   const ask = (): Promise<never> => new Promise(resolve => asked.push(resolve as () => void))
-  const reader = openPostgresReader({ readPoint: ask, read: ask })
+  const reader = openPostgresReader({ readPoint: ask, readAgain: ask })
   const reads = Array.from({ length: 2_064 }, async () => await reader.ping())
   for (const read of reads) read.catch(() => {})
   // Without a turn of the event loop, however slow the machine is: reads that wait for a second are refused.

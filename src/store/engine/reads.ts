@@ -28,7 +28,20 @@ export function bindReads<Group extends Reads>(
   runSteps: <T>(steps: Steps<T>) => Promise<T>,
 ): AwaitedReads<Group>
 export function bindReads(reads: Reads, runSteps: (steps: Steps<unknown>) => unknown): unknown {
+  return bind(reads, (read, input) => runSteps(read(...input)))
+}
+
+/** Like `bindReads`, for a database that may have to begin a read again. */
+export function bindRepeatableReads<Group extends Reads>(
+  reads: Group,
+  runSteps: <T>(open: () => Steps<T>) => Promise<T>,
+): AwaitedReads<Group>
+export function bindRepeatableReads(reads: Reads, runSteps: (open: () => Steps<unknown>) => unknown): unknown {
+  return bind(reads, (read, input) => runSteps(() => read(...input)))
+}
+
+function bind(reads: Reads, run: (read: Reads[string], input: never[]) => unknown): unknown {
   return Object.fromEntries(
-    Object.entries(reads).map(([name, read]) => [name, (...input: never[]) => runSteps(read(...input))]),
+    Object.entries(reads).map(([name, read]) => [name, (...input: never[]) => run(read, input)]),
   )
 }

@@ -72,6 +72,11 @@ export class PostgresPool {
     return this.#runBetween('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY', steps)
   }
 
+  /** Does the same, and begins again with new steps if the connection is lost. */
+  readAgain<T>(open: () => Steps<T>): Promise<T> {
+    return this.#repeatLost(() => this.read(open()))
+  }
+
   /** Runs steps that only read, without a transaction: each statement sees the state at its own time. */
   async readPoint<T>(steps: Steps<T>): Promise<T> {
     let step = steps.next()
@@ -79,15 +84,18 @@ export class PostgresPool {
     return step.value
   }
 
-  /** After a failover or a restart of the server, many connections are lost: what only reads is sent once more. */
-  async #sendRead(statement: Statement): Promise<Rows> {
-    const sql = this.#sql
-    try {
-      return await this.#send(sql, sql, statement)
-    } catch (fault) {
-      if (!isConnectionLost(fault)) throw fault
-      const next = this.#sql
-      return await this.#send(next, next, statement)
+  #sendRead(statement: Statement): Promise<Rows> {
+    return this.#repeatLost(() => this.#send(this.#sql, this.#sql, statement))
+  }
+
+  /** A failover or a restart of the server ends all connections, which the pool may notice one after another. */
+  async #repeatLost<T>(read: () => Promise<T>): Promise<T> {
+    for (let lost = 0; ; lost++) {
+      try {
+        return await read()
+      } catch (fault) {
+        if (!isConnectionLost(fault) || lost === this.#options.connections) throw fault
+      }
     }
   }
 

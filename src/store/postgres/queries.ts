@@ -33,11 +33,11 @@ const wrongCursor = (fault: unknown): Refusal =>
 type AnyQuery = (input: unknown) => Steps<unknown>
 
 export class PostgresQueries implements QueryRunner {
-  readonly #pool: Pick<PostgresPool, 'read'>
+  readonly #pool: Pick<PostgresPool, 'readAgain'>
   readonly #queue: WorkQueue
 
   /** The deadline of the pool is that of one statement of a query. */
-  constructor(pool: Pick<PostgresPool, 'read'>, { msMax = bounds.queryMsMax } = {}) {
+  constructor(pool: Pick<PostgresPool, 'readAgain'>, { msMax = bounds.queryMsMax } = {}) {
     this.#pool = pool
     this.#queue = new WorkQueue({ atOnce: QUERIES_AT_ONCE, waitMsMax: QUEUE_WAIT_FACTOR * msMax, late: overloaded })
   }
@@ -47,7 +47,7 @@ export class PostgresQueries implements QueryRunner {
     if (!Object.hasOwn(stepQueries, name)) throw storageAway(`the query ${name} has no steps for PostgreSQL`)
     const steps = stepQueries[name as keyof typeof stepQueries] as AnyQuery
     try {
-      return (await this.#queue.run(() => this.#pool.read(steps(input)))) as QueryResult<Name>
+      return (await this.#queue.run(() => this.#pool.readAgain(() => steps(input)))) as QueryResult<Name>
     } catch (fault) {
       throw hasCursor(input) && isWrongValue(fault) ? wrongCursor(fault) : refusalOf(fault)
     }

@@ -3,7 +3,7 @@
 import { Refusal } from '../../base/errors.ts'
 import type { Reader } from '../engine/reader.ts'
 import { callReads, keySnapshotReads } from '../engine/reader.ts'
-import { bindReads } from '../engine/reads.ts'
+import { bindReads, bindRepeatableReads } from '../engine/reads.ts'
 import type { Steps } from '../engine/steps.ts'
 import { accountReads } from '../ledger/account-reader.ts'
 import { peopleReads } from '../people/people-reader.ts'
@@ -25,20 +25,20 @@ const WAIT_MS_MAX = 1_000
 const overloaded = (): Refusal => new Refusal('overloaded', 'too many reads are waiting', { retryAfterMs: 1_000 })
 
 /** The pool stays open when the reader is closed. */
-export function openPostgresReader(pool: Pick<PostgresPool, 'read' | 'readPoint'>): Reader {
+export function openPostgresReader(pool: Pick<PostgresPool, 'readAgain' | 'readPoint'>): Reader {
   const queue = new WorkQueue({ atOnce: READS_AT_ONCE, waitMsMax: WAIT_MS_MAX, late: overloaded })
   const inTurn = async <T>(read: () => Promise<T>): Promise<T> => {
     if (queue.waitingCount >= READS_WAITING_MAX) throw overloaded()
     return await queue.run(read).catch(refuse)
   }
   const runSteps = <T>(steps: Steps<T>): Promise<T> => inTurn(() => pool.readPoint(steps))
-  const runTogether = <T>(steps: Steps<T>): Promise<T> => inTurn(() => pool.read(steps))
+  const runTogether = <T>(open: () => Steps<T>): Promise<T> => inTurn(() => pool.readAgain(open))
   const reads = {
     ...bindReads(callReads, runSteps),
-    ...bindReads(keySnapshotReads, runTogether),
-    accounts: bindReads(accountReads, runTogether),
+    ...bindRepeatableReads(keySnapshotReads, runTogether),
+    accounts: bindRepeatableReads(accountReads, runTogether),
     vault: bindReads(vaultReads, runSteps),
-    rules: bindReads(buildRulesReads(), runTogether),
+    rules: bindRepeatableReads(buildRulesReads(), runTogether),
     webhooks: bindReads(webhookReads, runSteps),
     people: bindReads(peopleReads, runSteps),
     close: () => {},
