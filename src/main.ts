@@ -9,6 +9,7 @@ import { textId } from './base/ids.ts'
 import type { Log } from './base/log.ts'
 import { buildLog, describeFault } from './base/log.ts'
 import { formatUsd } from './base/money/money.ts'
+import { shareWhilePending } from './base/share-while-pending.ts'
 import { buildCountedLedger } from './billing/counted-ledger.ts'
 import type { Ledger } from './billing/ledger.ts'
 import { buildLedger } from './billing/ledger.ts'
@@ -244,8 +245,9 @@ async function openGateway(parts: GatewayParts): Promise<Gateway> {
   )
   opened.push({ close: closeLimits }, dayNotes)
   const start = new StartGate(world.startWaitMs)
+  const checkStore = shareWhilePending(() => isStoreHealthy(store))
   const isReady = async (): Promise<boolean> =>
-    start.isOpen && !drain.isDraining && !gate.isClosed && (await isStoreHealthy(store))
+    start.isOpen && !drain.isDraining && !gate.isClosed && (await checkStore())
   const publicData = openPublicData({ store, catalogue, prices, standing: calls.standing })
   const reportKey = buildKeyReport({ accounts: store.reader.accounts, limits, ...world.clock })
   const decoder = new BodyDecoder(deadlines, onFault)

@@ -3,6 +3,7 @@
 
 import { Refusal } from '../../base/errors.ts'
 import { hintOf } from '../../base/hints.ts'
+import { shareWhilePending } from '../../base/share-while-pending.ts'
 import type { PriceBook } from '../../billing/price-book.ts'
 import type { CachedPage } from '../../http/server/cached-page.ts'
 import { buildCachedPage } from '../../http/server/cached-page.ts'
@@ -46,7 +47,7 @@ export interface PublicParts {
 export function buildPublicData(parts: PublicParts): PublicData {
   const { prices, rules } = parts
   const { site } = parts
-  const readTiers = lastKnown(parts.tiers)
+  const readTiers = shareWhilePending(lastKnown(parts.tiers))
   let tiers: readonly PublicTier[] = []
   const publicModels = cached(
     () => buildPublicModels(parts),
