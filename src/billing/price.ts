@@ -42,8 +42,8 @@ const STANDARD = ['auto', 'default', 'standard', 'standard_only', 'on_demand']
 const NEVER_DEARER = ['flex', 'batch']
 
 /** The service class as prices name it; undefined for the standard class. */
-export function normalizeServiceClass(asked: string | undefined): string | undefined {
-  return asked === undefined || STANDARD.includes(asked) ? undefined : asked
+export function normalizeServiceClass(serviceClass: string | undefined): string | undefined {
+  return serviceClass === undefined || STANDARD.includes(serviceClass) ? undefined : serviceClass
 }
 
 /** Whether the price of this class is known. A class that may cost more and has no case of its own is not served. */

@@ -278,9 +278,9 @@ function followChanges({ changes, reader }: StoreEngine, followers: Followers): 
 /** The management interface is loaded by its first request, because few requests need it. */
 function openWebApp(parts: ManagementParts): HandleWebRequest {
   let app: Promise<HandleWebRequest> | undefined
-  return async ask => {
+  return async request => {
     app ??= import('../management/web/dispatch.ts').then(({ buildWebApp }) => buildWebApp(parts))
-    return (await app)(ask)
+    return (await app)(request)
   }
 }
 

@@ -78,8 +78,8 @@ function normalizedList(patterns: readonly string[]): readonly string[] {
 
 function isDeniedBy(denies: readonly string[], { requested, names }: RestrictedModel): boolean {
   if (denies.length === 0) return false
-  const asked = normalizeName(requested)
-  return normalizedList(denies).some(rule => isRuleAbout(rule, names) || matchesGlob(rule, asked))
+  const name = normalizeName(requested)
+  return normalizedList(denies).some(rule => isRuleAbout(rule, names) || matchesGlob(rule, name))
 }
 
 /** Throws if the key may not use a model. */

@@ -84,7 +84,7 @@ function countedUsage(charged: ChargedUsage, exchange: Exchange, images: number 
 
 /**
  * Searches that the provider has named count, whatever else it reports. Not every dialect reports searches: a provider
- * that was asked to search and answered has searched at least once.
+ * that had to search and answered has searched at least once.
  */
 function withSearch({ usage, source }: ChargedUsage, exchange: Exchange): Usage {
   const { call, attempt } = exchange
@@ -93,8 +93,8 @@ function withSearch({ usage, source }: ChargedUsage, exchange: Exchange): Usage 
   if (named > 0) return { ...usage, searches: Math.max(named, usage.searches ?? 0) }
   if (source === 'reported' && candidate?.upstreamProtocol.tellsSearches) return usage
   const isLost = lossesOf(exchange).includes('web_search')
-  const asked = (call?.searchesMax ?? 0) > 0 && !isLost && !candidate?.withoutSearch
-  if (!asked || usage.searches !== undefined || outputTokens(usage) === 0) return usage
+  const isRequested = (call?.searchesMax ?? 0) > 0 && !isLost && !candidate?.withoutSearch
+  if (!isRequested || usage.searches !== undefined || outputTokens(usage) === 0) return usage
   return { ...usage, searches: Math.max(1, meter.uses.searches ?? 0) }
 }
 

@@ -37,7 +37,7 @@ export interface Protocol extends ErrorDialect {
   /** A stream reports its input at the start, and shows when the model reads it once more (`FrameReading.readsAgain`). */
   readonly showsReadingAgain?: boolean
   /** A model that can switch its thinking off thinks only if the request asks for it. */
-  readonly thinksOnlyIfAsked?: boolean
+  readonly thinksOnlyIfRequested?: boolean
   /** Whether a request asks the model to think. Undefined: the request leaves this to the model. */
   asksForThinking?(json: Call['json']): boolean | undefined
   /** Calls of this dialect are free, whatever the model costs. */

@@ -49,9 +49,9 @@ const NOT_BUILT: EndpointReply = {
 }
 
 export function consoleEndpoints(load: LoadStaticFiles): readonly Endpoint[] {
-  const answer: EndpointHandler = async ask => {
+  const answer: EndpointHandler = async request => {
     const built = await load()
-    return built === undefined ? NOT_BUILT : replyFrom(built, ask)
+    return built === undefined ? NOT_BUILT : replyFrom(built, request)
   }
   return [
     { method: 'GET', path: '/console', auth: 'nobody', answer: ({ search }) => redirectToConsole(search) },

@@ -216,10 +216,10 @@ interface AdmittedRequest {
   readonly gate: DispatchParts['gate']
 }
 
-async function runEndpoint({ answer }: Endpoint, request: AdmittedRequest): Promise<EndpointResult> {
-  const { arrival, ingress, context, admitted, gate } = request
+async function runEndpoint({ answer }: Endpoint, admittedRequest: AdmittedRequest): Promise<EndpointResult> {
+  const { arrival, ingress, context, admitted, gate } = admittedRequest
   let isRead = false
-  const ask: EndpointRequest = {
+  const request: EndpointRequest = {
     callId: context.callId,
     method: arrival.method,
     path: arrival.path,
@@ -233,15 +233,15 @@ async function runEndpoint({ answer }: Endpoint, request: AdmittedRequest): Prom
     onDisconnect: listener => ingress.onDisconnect(listener),
     readBody(type = 'json') {
       // An operator must be able to sign in and to change settings while the ledger is slow.
-      const isRefused = ask.caller === undefined ? gate.isOutOfMemory : gate.isClosed
+      const isRefused = request.caller === undefined ? gate.isOutOfMemory : gate.isClosed
       if (isRefused) return Promise.reject(gate.refuse('shut'))
       isRead = true
-      return ingress.read(type, ownerOf(ask))
+      return ingress.read(type, ownerOf(request))
     },
     ...admitted,
   }
   try {
-    return await answer?.(ask)
+    return await answer?.(request)
   } finally {
     if (isRead) ingress.releaseConnection()
   }

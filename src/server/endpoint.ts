@@ -36,7 +36,7 @@ interface EndpointRow {
 }
 
 /** Returns undefined for something that does not exist: a 404 in the dialect of the path. */
-export type EndpointHandler = (ask: EndpointRequest) => EndpointResult | Promise<EndpointResult>
+export type EndpointHandler = (request: EndpointRequest) => EndpointResult | Promise<EndpointResult>
 
 export type EndpointResult = EndpointReply | Response | undefined
 

@@ -123,8 +123,8 @@ export const callEndpoints: readonly Endpoint[] = [
 /** The management endpoints are a table of their own: management/resources/table.ts. */
 function managementEndpoints(answerWeb: HandleWebRequest): readonly Endpoint[] {
   // The body is limited before it is read, because under /api/auth the client is not authenticated yet.
-  const answer: EndpointHandler = async ({ actor, readBody, ...ask }) => {
-    return await answerWeb({ ...ask, address: ask.address(), actor, readBody: () => readBody('json') })
+  const answer: EndpointHandler = async ({ actor, readBody, ...request }) => {
+    return await answerWeb({ ...request, address: request.address(), actor, readBody: () => readBody('json') })
   }
   const methods = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const
   return methods.flatMap((method): readonly Endpoint[] => [
@@ -140,13 +140,13 @@ function ownedEndpoints({ tasks, files }: EndpointParts): readonly Endpoint[] {
   const ofFiles = { auth: 'key', kind: 'files' } as const
   return [
     { ...ofTasks, method: 'POST', path: taskPath, call: taskProtocol, run: (...call) => tasks.create(...call) },
-    { ...ofTasks, counted: true, method: 'GET', path: taskPath, answer: ask => tasks.list(ask) },
-    { ...ofTasks, counted: true, method: 'GET', path: `${taskPath}/*`, answer: ask => tasks.get(ask) },
-    { ...ofTasks, counted: true, method: 'DELETE', path: `${taskPath}/*`, answer: ask => tasks.delete(ask) },
-    { ...ofFiles, method: 'POST', path: filePath, answer: ask => files.upload(ask) },
-    { ...ofFiles, counted: true, method: 'GET', path: filePath, answer: ask => files.list(ask) },
-    { ...ofFiles, counted: true, method: 'GET', path: `${filePath}/*`, answer: ask => files.get(ask) },
-    { ...ofFiles, counted: true, method: 'DELETE', path: `${filePath}/*`, answer: ask => files.delete(ask) },
+    { ...ofTasks, counted: true, method: 'GET', path: taskPath, answer: request => tasks.list(request) },
+    { ...ofTasks, counted: true, method: 'GET', path: `${taskPath}/*`, answer: request => tasks.get(request) },
+    { ...ofTasks, counted: true, method: 'DELETE', path: `${taskPath}/*`, answer: request => tasks.delete(request) },
+    { ...ofFiles, method: 'POST', path: filePath, answer: request => files.upload(request) },
+    { ...ofFiles, counted: true, method: 'GET', path: filePath, answer: request => files.list(request) },
+    { ...ofFiles, counted: true, method: 'GET', path: `${filePath}/*`, answer: request => files.get(request) },
+    { ...ofFiles, counted: true, method: 'DELETE', path: `${filePath}/*`, answer: request => files.delete(request) },
   ]
 }
 
@@ -162,8 +162,8 @@ function responsesEndpoints(responses: StoredResponseRequests): readonly Endpoin
     const one = { ...counted, path: `${root}/*`, named: true } as const
     const answerWith =
       (name: keyof StoredResponseRequests): EndpointHandler =>
-      ask =>
-        responses[name](ask, protocol)
+      request =>
+        responses[name](request, protocol)
     return [
       { ...counted, method: 'POST', path: `${root}/compact`, answer: answerWith('compact') },
       { ...one, method: 'GET', ending: '/input_items', answer: answerWith('inputItems') },
@@ -184,9 +184,9 @@ async function readiness({ isReady, ledgerState, overloadLevel }: EndpointParts)
 /** The dialect of errors for a request. */
 export function errorDialectOf(
   { dialect, negotiates }: PathGroup,
-  ask: Pick<EndpointRequest, 'header' | 'query'>,
+  request: Pick<EndpointRequest, 'header' | 'query'>,
 ): ErrorDialectName {
-  return (negotiates ? listDialect(ask) : undefined) ?? dialect
+  return (negotiates ? listDialect(request) : undefined) ?? dialect
 }
 
 const GEMINI_VERB = /:(generateContent|streamGenerateContent|countTokens|embedContent|batchEmbedContents)$/

@@ -6,9 +6,9 @@ import type { PublicData } from '../management/public/public-data.ts'
 import type { Endpoint, EndpointHandler, EndpointRequest } from './endpoint.ts'
 
 /** The dialect of the model list that the client wants; undefined: OpenAI's. */
-export function listDialect(ask: Pick<EndpointRequest, 'header' | 'query'>): keyof typeof listShapes | undefined {
-  if (ask.header('anthropic-version') !== undefined) return 'anthropic-messages'
-  return ask.header('x-goog-api-key') !== undefined || ask.query('key') !== null ? 'gemini' : undefined
+export function listDialect(request: Pick<EndpointRequest, 'header' | 'query'>): keyof typeof listShapes | undefined {
+  if (request.header('anthropic-version') !== undefined) return 'anthropic-messages'
+  return request.header('x-goog-api-key') !== undefined || request.query('key') !== null ? 'gemini' : undefined
 }
 
 const get = { method: 'GET' } as const
@@ -25,9 +25,9 @@ export function modelEndpoints(data: PublicData): readonly Endpoint[] {
     ({ path }) => ({ body: shape.one(findListed(data.listed, idIn(path))) })
   const negotiated =
     (other: (shape: ListShape) => EndpointHandler, own: EndpointHandler): EndpointHandler =>
-    ask => {
-      const dialect = listDialect(ask)
-      return dialect === undefined ? own(ask) : other(listShapes[dialect])(ask)
+    request => {
+      const dialect = listDialect(request)
+      return dialect === undefined ? own(request) : other(listShapes[dialect])(request)
     }
   return [
     { ...get, path: '/v1/models', auth: 'nobody', answer: negotiated(list, openaiList) },

@@ -10,8 +10,8 @@ const post = { method: 'POST', auth: 'key', kind: 'count_tokens' } as const
 export function countEndpoints(countCall: CountCall): readonly Endpoint[] {
   const countIn =
     (dialect: TokenCountDialect): EndpointHandler =>
-    ({ caller, ...ask }) =>
-      caller === undefined ? undefined : countCall({ ...ask, caller }, dialect)
+    ({ caller, ...request }) =>
+      caller === undefined ? undefined : countCall({ ...request, caller }, dialect)
   const gemini = countIn(tokenCountDialects.gemini)
   return [
     { ...post, path: '/v1/messages/count_tokens', answer: countIn(tokenCountDialects['anthropic-messages']) },

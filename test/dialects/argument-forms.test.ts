@@ -71,9 +71,9 @@ describe.each(Object.keys(answers) as Dialect[])('the arguments of a call from %
   const empties: readonly (readonly [unknown])[] = [[''], [null], ...(hasObjects ? [[[]] as const] : [])]
 
   test.each(empties)('that are empty are an empty object: %j', empty => {
-    const target = openTranslation(dialect, 'openai-chat').translation
-    const answer = codec.readWholeAnswer(answers[dialect].whole(empty), target.source)
-    const written = JSON.parse(target.callerCodec.writeWholeAnswer(answer, target.ask)) as {
+    const { translation } = openTranslation(dialect, 'openai-chat')
+    const answer = codec.readWholeAnswer(answers[dialect].whole(empty), translation.source)
+    const written = JSON.parse(translation.callerCodec.writeWholeAnswer(answer, translation.target)) as {
       choices: { message: { tool_calls: { function: { arguments: string } }[] } }[]
     }
     const { arguments: args } = written.choices[0]!.message.tool_calls[0]!.function

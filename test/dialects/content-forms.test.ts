@@ -38,13 +38,13 @@ test('an image in the thoughts of Gemini is no image of the answer, and a signed
     { ...final, thoughtSignature: 'c2ln' },
   ]
   const answer = { candidates: [{ content: { parts }, finishReason: 'STOP' }] }
-  const { source, ask, callerCodec } = openTranslation('gemini', 'openai-chat').translation
+  const { source, target, callerCodec } = openTranslation('gemini', 'openai-chat').translation
   const read = protocols.gemini.codec.readWholeAnswer(answer, source)
   expect(source.notes.losses.codes).toEqual(['reasoning_state'])
-  const text = callerCodec.writeWholeAnswer(read, ask)
+  const text = callerCodec.writeWholeAnswer(read, target)
   expect(text).toContain('BBBB')
   expect(text).not.toContain('AAAA')
-  expect(ask.losses.codes).toContain('thought.inlinedata')
+  expect(target.losses.codes).toContain('thought.inlinedata')
 })
 
 const answerOf = (...parts: readonly AnswerPart[]): Answer => ({ choices: [{ parts, finish: 'stop' }] })
@@ -54,29 +54,29 @@ test.each([
   ['audio/wav', 'AA==', ['audio']],
 ])('two audio parts of the type %s become one in a chat message', (mime, data, losses) => {
   const sound = (base64: string): AnswerPart => ({ kind: 'audio', source: { at: 'inline', mime, base64 } })
-  const { ask, callerCodec } = openTranslation('gemini', 'openai-chat').translation
-  const text = callerCodec.writeWholeAnswer(answerOf(sound('AA=='), ...hi, sound('AQ==')), ask)
+  const { target, callerCodec } = openTranslation('gemini', 'openai-chat').translation
+  const text = callerCodec.writeWholeAnswer(answerOf(sound('AA=='), ...hi, sound('AQ==')), target)
   expect((JSON.parse(text) as { choices: { message: object }[] }).choices[0]?.message).toMatchObject({
     content: 'Hi',
     audio: { data },
   })
-  expect([...ask.losses.codes]).toEqual(losses)
+  expect([...target.losses.codes]).toEqual(losses)
 })
 
 describe('a citation of an empty text is a loss in a response', () => {
   const answer = answerOf({ kind: 'text', text: '', citations: [{ url: 'https://a.example/' }] })
 
   test('that is plain', () => {
-    const { ask, callerCodec } = openTranslation('anthropic-messages', 'openai-responses').translation
-    callerCodec.writeWholeAnswer(answer, ask)
-    expect(ask.losses.codes).toEqual(['citations'])
+    const { target, callerCodec } = openTranslation('anthropic-messages', 'openai-responses').translation
+    callerCodec.writeWholeAnswer(answer, target)
+    expect(target.losses.codes).toEqual(['citations'])
   })
 
   test('that is streamed', () => {
-    const { ask, callerCodec } = openTranslation('anthropic-messages', 'openai-responses').translation
-    const writer = callerCodec.openEventWriter(ask)
+    const { target, callerCodec } = openTranslation('anthropic-messages', 'openai-responses').translation
+    const writer = callerCodec.openEventWriter(target)
     for (const event of toEvents(answer)) writer.write(event)
     writer.end()
-    expect(ask.losses.codes).toEqual(['citations'])
+    expect(target.losses.codes).toEqual(['citations'])
   })
 })

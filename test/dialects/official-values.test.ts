@@ -101,7 +101,7 @@ describe.each(pairs)('an answer from an upstream of %s to a caller of %s', (from
       checkStream(sse)
     }
     const known = /standard|demand|default|auto|unspecified/i.test(word) && !/offpeak/.test(word)
-    const isLost = whole.translation.ask.losses.codes.includes('answer.service_tier')
+    const isLost = whole.translation.target.losses.codes.includes('answer.service_tier')
     if (known) expect([tierValues.length > 0, isLost]).toEqual([true, false])
     if (word === 'something-new' || word === 'constructor') {
       expect([tierValues.filter(tier => tier !== 'auto'), isLost]).toEqual([[], true])

@@ -9,8 +9,8 @@ import type { Answer, AnswerEvent, AnswerPart } from '../../src/protocols/neutra
 import { collectAnswer, toEvents } from '../../src/protocols/neutral/answer-collector.ts'
 import { protocols } from '../../src/protocols/protocols.ts'
 import { anyEvents } from '../support/answers.ts'
+import { assertCompleteStream } from '../support/complete-stream.ts'
 import { expectCheap } from '../support/cpu.ts'
-import { lawful } from '../support/lawful.ts'
 import { Readings } from '../support/readings.ts'
 import type { Json } from './next-request.ts'
 import { nextRequests } from './next-request.ts'
@@ -24,7 +24,7 @@ const pairs = dialects.flatMap(from => dialects.map(to => [from, to] as const))
 
 /** The stream that an upstream of this dialect sends for these events. */
 function streamOf(dialect: Dialect, events: readonly AnswerEvent[]): Buffer {
-  const writer = protocols[dialect].codec.openEventWriter(openTranslation(dialect, dialect).translation.ask)
+  const writer = protocols[dialect].codec.openEventWriter(openTranslation(dialect, dialect).translation.target)
   return Buffer.from(events.map(event => writer.write(event)).join('') + writer.end())
 }
 
@@ -104,7 +104,7 @@ describe.each(pairs)('a stream from %s to %s', (from, to) => {
     fc.assert(
       fc.property(anyEvents(1), events => {
         const translated = translateStream(from, openTranslation(from, to), [streamOf(from, events)])
-        lawful(readBack(to, translated))
+        assertCompleteStream(readBack(to, translated))
       }),
       { numRuns: 30 },
     )
@@ -185,16 +185,16 @@ function writeFor(
 /** Counts the answers that could be written again. */
 function readAnswer(dialect: Dialect, body: Buffer, written: Readings): void {
   const { readAnswer: read, readFrame, codec } = protocols[dialect]
-  const { source, ask } = openTranslation(dialect, dialect).translation
+  const { source, target } = openTranslation(dialect, dialect).translation
   const reading = read(body)
   if (reading !== undefined && reading.error === undefined) {
-    written.take(() => codec.writeWholeAnswer(codec.readWholeAnswer(JSON.parse(body.toString()), source), ask))
+    written.take(() => codec.writeWholeAnswer(codec.readWholeAnswer(JSON.parse(body.toString()), source), target))
   }
   const { json, kind } = readFrame(body.toString())
   if (kind === 'error' || kind === 'garbage' || json === undefined) return
   new Readings().take(() => {
     const reader = codec.openEventReader(source)
-    lawful([...reader.read(json), ...reader.end()])
+    assertCompleteStream([...reader.read(json), ...reader.end()])
   })
 }
 
@@ -250,7 +250,7 @@ describe.each(dialects.map(dialect => [dialect]))('the codec of %s', dialect => 
             const { json, kind } = readFrame(JSON.stringify(frame))
             if (kind !== 'error' && kind !== 'garbage' && json !== undefined) events.push(...reader.read(json))
           }
-          lawful([...events, ...reader.end()])
+          assertCompleteStream([...events, ...reader.end()])
         })
       }),
       { numRuns: 150 },

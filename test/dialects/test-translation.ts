@@ -22,7 +22,7 @@ export function openTranslation(from: Dialect, to: Dialect, more: Partial<Answer
   const keptStates = new Map<string, readonly ReasoningState[]>()
   let calls = 0
   const source = { origin, notes: { losses, renamed: new Map() }, mintCallId: () => `call_minted${calls++}` }
-  const ask: AnswerTarget = {
+  const target: AnswerTarget = {
     requestId: 'req_0123456789a',
     model: 'p/m',
     createdS: 1_763_000_000,
@@ -39,16 +39,16 @@ export function openTranslation(from: Dialect, to: Dialect, more: Partial<Answer
     ...more,
   }
   return {
-    translation: { upstreamCodec: protocols[from].codec, source, callerCodec: protocols[to].codec, ask },
+    translation: { upstreamCodec: protocols[from].codec, source, callerCodec: protocols[to].codec, target },
     keptStates: keptStates,
   }
 }
 
 export function translateWhole(
-  { translation: { upstreamCodec, source, callerCodec, ask } }: TestTranslation,
+  { translation: { upstreamCodec, source, callerCodec, target } }: TestTranslation,
   json: unknown,
 ): string {
-  return callerCodec.writeWholeAnswer(upstreamCodec.readWholeAnswer(json, source), ask)
+  return callerCodec.writeWholeAnswer(upstreamCodec.readWholeAnswer(json, source), target)
 }
 
 /** The pieces are the bytes of a stream, split anywhere. */

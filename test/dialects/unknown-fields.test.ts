@@ -283,7 +283,7 @@ function lossesOfAnswer(from: Dialect, to: Dialect, input: Json | string): reado
   const translation = openTranslation(from, to)
   if (typeof input === 'string') translateStream(from, translation, [Buffer.from(input)])
   else translateWhole(translation, input)
-  return translation.translation.ask.losses.codes
+  return translation.translation.target.losses.codes
 }
 
 describe.each(pairs)('an answer of %s to a caller of %s', (from, to) => {

@@ -110,9 +110,9 @@ const senders: Readonly<Record<string, (target: ProviderChannel) => Promise<unkn
   },
   async 'a response that is kept there'({ provider, channel }) {
     const openQuery = buildOpenUpstreamQuery(client.send, deadlines)
-    const { ask } = buildStoringUpstreams({ catalogue: undefined as never, openQuery, deadlines })
+    const { send } = buildStoringUpstreams({ catalogue: undefined as never, openQuery, deadlines })
     const keeper = { provider, channel, protocol: protocols['openai-responses'], upstreamId: 'resp_1' }
-    await (await ask(keeper, { method: 'GET' })).text()
+    await (await send(keeper, { method: 'GET' })).text()
   },
   async 'a count of tokens'({ provider, channel }) {
     const dialect = tokenCountDialects['anthropic-messages']

@@ -8,7 +8,7 @@ import { buildDryHold } from '../../billing/dry-ledger.ts'
 import type { CountTokens } from '../../billing/token-counter.ts'
 import type { Authenticate, CallerInQuestion } from '../../pipeline/10-authenticate.ts'
 import type { CountExplanation, LimitRate } from '../../pipeline/20-limit-rate.ts'
-import type { RouteRequest as RouteAsked } from '../../pipeline/30-route.ts'
+import type { RouteRequest } from '../../pipeline/30-route.ts'
 import { buildHold } from '../../pipeline/35-hold.ts'
 import { adapt, noteAdaptation } from '../../pipeline/40-adapt.ts'
 import type { Forward } from '../../pipeline/50-forward.ts'
@@ -119,9 +119,9 @@ function buildDryPipeline(parts: DryRunParts): (call: DryCall) => Promise<Respon
       limitRate: parts.checkLimits,
       // Explanations have a limit of their own, and the explanation itself reports exhausted limits.
       refuseUnread: () => undefined,
-      route(permit: Permit, asked: RouteAsked) {
+      route(permit: Permit, request: RouteRequest) {
         const onUnfit = (model: string, { code }: Refusal): void => void notes.unusable.set(model, code)
-        notes.foundRoute = pipeline.stages.route(permit, { ...asked, onUnusable: onUnfit })
+        notes.foundRoute = pipeline.stages.route(permit, { ...request, onUnusable: onUnfit })
         return notes.foundRoute
       },
       hold(route: Route, call: Call, exchange: Exchange) {

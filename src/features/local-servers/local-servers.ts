@@ -164,14 +164,14 @@ export class LocalServers {
     const isOwned = ids.length > 0 && ids.every(id => rows.get(id)?.owned_by === ownedBy)
     if (ownedBy !== undefined && !isOwned) return false
     const checks = [...answers].map(async ([path, fields]) => {
-      const answer = await this.#ask(provider, channel, path)
+      const answer = await this.#fetchJson(provider, channel, path)
       return fields.every(field => hasField(answer, field.split('.')))
     })
     return !(await Promise.all(checks)).includes(false)
   }
 
   /** The JSON at a path of the server. Undefined if there is none; a redirect is not followed. */
-  async #ask(provider: Provider, channel: Channel, path: string): Promise<unknown> {
+  async #fetchJson(provider: Provider, channel: Channel, path: string): Promise<unknown> {
     const [dialect] = Object.keys(provider.speaks)
     const { origin } = new URL(channel.baseUrl)
     const target = { provider, channel: { ...channel, baseUrl: origin }, dialect: dialect! }

@@ -79,20 +79,20 @@ export function buildBackground({ responses, jobs, disconnects, log, heartbeatMs
     // The wish stays until there is something new.
     if (queuedResponse === undefined || count === run.countStored || !runs.has(keyOf(run))) return
     // Before anything is awaited: a wish that comes from now on is one for later events.
-    run.areEventsAsked = false
+    run.areEventsRequested = false
     const response = { ...queuedResponse, status: 'in_progress' }
     try {
       const done = await responses.change(run, 'in_progress', { input, output: [], response, events: events.text })
       if (done === 'changed') run.countStored = count
       if (done === 'too_large') run.doEventsFit = false
     } catch (fault) {
-      run.areEventsAsked = true
+      run.areEventsRequested = true
       log.warn('events could not be stored', { response: run.id, fault: describeFault(fault) })
     }
   }
 
   const runsToStore = (): readonly BackgroundRun[] =>
-    [...runs.values()].filter(({ areEventsAsked, doEventsFit }) => areEventsAsked && doEventsFit)
+    [...runs.values()].filter(({ areEventsRequested, doEventsFit }) => areEventsRequested && doEventsFit)
 
   let isStoring = false
 
@@ -113,7 +113,7 @@ export function buildBackground({ responses, jobs, disconnects, log, heartbeatMs
   }
 
   function fulfil(run: BackgroundRun, wish: ResponseWish): void {
-    if (wish === 'events') run.areEventsAsked = true
+    if (wish === 'events') run.areEventsRequested = true
     if (wish === 'cancel') void run.cancel()
     if (wish === 'delete') void run.delete()
   }
@@ -200,7 +200,7 @@ function detach(exchange: Exchange, kept: StoredCall, waiting: Json): void {
 }
 
 function queuedResponse({ requestId, createdMs, call }: Exchange): Json {
-  const { model, wantsUsage, choices, asked, json } = call!
+  const { model, wantsUsage, choices, echoedJson, json } = call!
   const createdS = Math.floor(createdMs / 1_000)
   return buildQueuedResponse({
     requestId,
@@ -208,7 +208,7 @@ function queuedResponse({ requestId, createdMs, call }: Exchange): Json {
     createdS,
     wantsUsage,
     choices,
-    json: asked ?? json,
+    json: echoedJson ?? json,
     losses: new Losses(),
   })
 }
@@ -232,7 +232,7 @@ export class BackgroundRun implements VaultId {
   readonly id: string
   readonly events: EventFrames
   /** Another process asks for events, and none were stored since. */
-  areEventsAsked = false
+  areEventsRequested = false
   /** The number of events that were stored for callers at other processes. */
   countStored = 0
   /** False if they are too large to be stored. They only become more. */

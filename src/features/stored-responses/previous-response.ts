@@ -212,7 +212,7 @@ export function buildPreviousResponses({
     charge(call!.bodyBytes)
     const body = items === undefined ? writeWhole(json) : await writeWithItems(json, { items, sent, charge })
     const read = protocol.readCall(await readRebuilt(body, owner), noRequest)
-    return { ...read, state: call!.state!, asked: call!.json }
+    return { ...read, state: call!.state!, echoedJson: call!.json }
   }
 }
 

@@ -26,7 +26,7 @@ function madeElsewhere() {
     endsAtFind: 0,
     onDisconnect,
   }
-  const asked: string[] = []
+  const wishes: string[] = []
   const response: Json = { id: 'resp_1', output: [], status: 'queued', background: true }
   const body: ResponseBody = { input: [], output: [], response, events: '' }
   const stored = { accountId: 1, id: 'resp_1', upstreamId: null, body }
@@ -50,7 +50,7 @@ function madeElsewhere() {
       find: () => undefined,
       heartbeatMs: 10_000,
       async askElsewhere(_owner: unknown, wish: string) {
-        asked.push(wish)
+        wishes.push(wish)
       },
       async isElsewhere() {
         state.looks++
@@ -60,7 +60,7 @@ function madeElsewhere() {
     upstreams: { storingChannel: () => undefined },
     turns: new ReadingTurns(),
   } as unknown as StoredResponseRequestsParts)
-  const ask = {
+  const request = {
     method: 'GET',
     path: '/v1/responses/resp_1',
     caller: { accountId: 1 },
@@ -72,14 +72,14 @@ function madeElsewhere() {
   } as unknown as StoredResponseRequest
   return {
     state,
-    asked,
+    wishes,
     stored,
-    send: (name: 'retrieve' | 'cancel' | 'delete') => requests[name](ask, protocols['openai-responses']),
+    send: (name: 'retrieve' | 'cancel' | 'delete') => requests[name](request, protocols['openai-responses']),
   }
 }
 
 test('follow its events together, however many they are', async () => {
-  const { state, asked, send } = madeElsewhere()
+  const { state, wishes, send } = madeElsewhere()
   const streams = Array.from({ length: 100 }, async () => (await send('retrieve')).text())
   while (state.finds < 100 || state.reads < 2) await Bun.sleep(10)
   state.isOver = true
@@ -88,8 +88,8 @@ test('follow its events together, however many they are', async () => {
   expect(texts[0]).toContain('"status":"cancelled"')
   expect(state.reads).toBeLessThan(10)
   // Once in each round.
-  expect(new Set(asked)).toEqual(new Set(['events']))
-  expect(asked.length).toBeLessThan(10)
+  expect(new Set(wishes)).toEqual(new Set(['events']))
+  expect(wishes.length).toBeLessThan(10)
 })
 
 test('of one account are bounded in number, and make room when they leave', async () => {
@@ -111,15 +111,15 @@ test('of one account are bounded in number, and make room when they leave', asyn
 })
 
 test('ask for its events again and again, as long as somebody follows them', async () => {
-  const { state, asked, send } = madeElsewhere()
+  const { state, wishes, send } = madeElsewhere()
   const reader = (await send('retrieve')).body!.getReader()
-  while (asked.length < 3) await Bun.sleep(10)
+  while (wishes.length < 3) await Bun.sleep(10)
   await reader.cancel()
-  const { length } = asked
+  const { length } = wishes
   const { reads } = state
   await Bun.sleep(2_000)
   // It may have been in the middle of a round.
-  expect(asked.length - length).toBeLessThan(2)
+  expect(wishes.length - length).toBeLessThan(2)
   expect(state.reads - reads).toBeLessThan(2)
 })
 
@@ -156,14 +156,14 @@ test('get its end although its events did not fit, or were not stored for anothe
 })
 
 test('wait for its end together, however many they are', async () => {
-  const { state, asked, send } = madeElsewhere()
+  const { state, wishes, send } = madeElsewhere()
   const answers = Array.from({ length: 100 }, () => send('cancel'))
   while (state.looks < 102) await Bun.sleep(10)
   state.isOver = true
   for (const answer of await Promise.all(answers)) expect(await answer.json()).toMatchObject({ status: 'cancelled' })
   // One look of each caller, and a few of all together.
   expect(state.looks).toBeLessThan(110)
-  expect(new Set(asked)).toEqual(new Set(['cancel']))
+  expect(new Set(wishes)).toEqual(new Set(['cancel']))
 })
 
 test('get what it has become if it ends just after they have read it', async () => {
@@ -226,13 +226,13 @@ test('a stored response is read in the turns of its account, and only where its 
 })
 
 test('an upstream that stores a response is asked for a stream only where one is counted', async () => {
-  const asked: string[] = []
+  const sent: string[] = []
   const requests = buildStoredResponseRequests({
     responses: { head: async () => ({ accountId: 1, id: 'resp_1', upstreamId: 'resp_1', status: 'completed' }) },
     upstreams: {
       storingChannel: () => ({}),
-      async ask(_keeper: unknown, { query }: { readonly query: URLSearchParams }) {
-        asked.push(query.toString())
+      async send(_keeper: unknown, { query }: { readonly query: URLSearchParams }) {
+        sent.push(query.toString())
         return new Response('{}')
       },
     },
@@ -244,7 +244,7 @@ test('an upstream that stores a response is asked for a stream only where one is
     ['HEAD', 'stream=true'],
   ] as const) {
     const fields = new URLSearchParams(search)
-    const ask = {
+    const request = {
       method,
       path: '/v1/responses/resp_1',
       caller: { accountId: 1 },
@@ -252,9 +252,9 @@ test('an upstream that stores a response is asked for a stream only where one is
       queries: (name: string) => fields.getAll(name),
       onDisconnect() {},
     } as unknown as StoredResponseRequest
-    await requests.retrieve(ask, protocols['openai-responses'])
+    await requests.retrieve(request, protocols['openai-responses'])
   }
-  expect(asked).toEqual(['starting_after=3&stream=true', '', 'include=x', ''])
+  expect(sent).toEqual(['starting_after=3&stream=true', '', 'include=x', ''])
 })
 
 test('get all events of a response that is over and whose events are stored a moment later', async () => {
@@ -271,11 +271,11 @@ test('get all events of a response that is over and whose events are stored a mo
 })
 
 test('delete a response that is over only when its process stores nothing of it any more', async () => {
-  const { state, asked, send } = madeElsewhere()
+  const { state, wishes, send } = madeElsewhere()
   Object.assign(state, { isOver: true, isHeld: true })
   const deleted = send('delete')
   while (state.looks < 2) await Bun.sleep(10)
-  expect([asked, state.isDeleted]).toEqual([['delete'], false])
+  expect([wishes, state.isDeleted]).toEqual([['delete'], false])
   state.isHeld = false
   await deleted
   expect(state.isDeleted).toBe(true)

@@ -117,7 +117,7 @@ export function buildStoredResponseRequests(parts: StoredResponseRequestsParts):
   ): Promise<Response | undefined> {
     if (stored.upstreamId !== stored.id) return undefined
     const keeper = upstreams.storingChannel(stored, protocol)
-    if (keeper !== undefined) return await upstreams.ask(keeper, request)
+    if (keeper !== undefined) return await upstreams.send(keeper, request)
     if (stored.isUnread) return undefined
     throw new Refusal('no_channel', stored.channel ?? '', { hint: hintOf('call_channel_removed') })
   }
@@ -176,7 +176,7 @@ export function buildStoredResponseRequests(parts: StoredResponseRequestsParts):
       const stored = await find(request)
       if (!(await endElsewhere(request, stored, 'delete'))) await background.find(stored)?.delete()
       const keeper = upstreams.storingChannel(stored, protocol)
-      await (keeper && upstreams.ask(keeper, { method: 'DELETE' }).catch(throwUnlessGone))
+      await (keeper && upstreams.send(keeper, { method: 'DELETE' }).catch(throwUnlessGone))
       await responses.delete(stored)
       return json(writeDeleted(stored.id))
     },

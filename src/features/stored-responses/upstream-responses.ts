@@ -24,7 +24,7 @@ export interface StoringUpstreams {
   /** The channel that stores the response; undefined if it no longer exists. */
   storingChannel(response: StoredResponse, protocol: Protocol): StoringChannel | undefined
   /** Throws a Refusal where the upstream refuses the request. */
-  ask(keeper: StoringChannel, asking: StoredResponseQuery): Promise<Response>
+  send(keeper: StoringChannel, query: StoredResponseQuery): Promise<Response>
 }
 
 export interface StoringChannel {
@@ -65,14 +65,14 @@ export function buildStoringUpstreams({ catalogue, openQuery, deadlines }: Stori
       const upstreamId = response.upstreamId!
       return provider?.speaks[protocol.name] && { channel: channel!, provider, protocol, upstreamId }
     },
-    async ask(keeper, asking) {
+    async send(keeper, query) {
       const { channel, provider, protocol } = keeper
       const target = { channel, provider, dialect: protocol.name, msMax: bounds.firstContentMsMax }
       try {
-        return await openQuery(target, requestOf(keeper, asking), async (incoming, stop) => {
+        return await openQuery(target, requestOf(keeper, query), async (incoming, stop) => {
           const contentType = incoming.header('content-type') ?? 'application/json'
           if (incoming.status < 200 || incoming.status > 299) throw await refusalBy(incoming, keeper)
-          if (contentType.startsWith(SSE_TYPE)) return relayStream(incoming, contentType, { stop, ...asking })
+          if (contentType.startsWith(SSE_TYPE)) return relayStream(incoming, contentType, { stop, ...query })
           const body = await incoming.readWhole(bounds.answerBytesMax)
           if (body === undefined) throw new Refusal('upstream_unusable', `${channel.id}: too large`)
           return new Response(body, { headers: { 'content-type': contentType } })

@@ -3,7 +3,7 @@
 
 import { Refusal } from '../../base/errors.ts'
 import type { Conversation, GenerationSettings } from '../../protocols/neutral/conversation.ts'
-import { isAsked } from '../../protocols/neutral/default-settings.ts'
+import { isRequested } from '../../protocols/neutral/default-settings.ts'
 import type { Codec, Protocol } from '../../protocols/protocol.ts'
 import type { Candidate } from '../exchange.ts'
 import { unfetchedMedia } from './media.ts'
@@ -42,7 +42,7 @@ function mayCarryMore(
   const { thinking } = model.traits ?? provider.traits
   if (thinking !== undefined && thinking !== 'none') return false
   const gained = missingSettings(upstreamProtocol.codec).filter(
-    name => isAsked(settings, name) && !missingSettings(other.codec).includes(name),
+    name => isRequested(settings, name) && !missingSettings(other.codec).includes(name),
   )
   return thinking === 'none' ? gained.length > 0 : gained.includes('choices')
 }

@@ -12,7 +12,7 @@ export interface Translation {
   readonly source: AnswerSource
   /** The caller's side. */
   readonly callerCodec: Codec
-  readonly ask: AnswerTarget
+  readonly target: AnswerTarget
 }
 
 /** Converts each frame of the upstream into bytes for the caller. */

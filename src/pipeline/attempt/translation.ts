@@ -52,7 +52,7 @@ export function buildTranslation(context: AttemptContext, keep?: AnswerTarget['k
       mintCallId: () => textId('call', exchange.callId) + (calls++).toString(36),
     },
     callerCodec: caller.codec,
-    ask: { ...targetOf(context, notes.losses), ...(keep && { keep }) },
+    target: { ...targetOf(context, notes.losses), ...(keep && { keep }) },
   }
 }
 
@@ -64,7 +64,7 @@ function targetOf({ hold: { call }, exchange }: AttemptContext, losses: Losses):
     nowS: () => Math.floor((exchange.createdMs + exchange.timings.nowMs() - exchange.startedMs) / 1_000),
     wantsUsage: call.wantsUsage,
     choices: call.choices,
-    json: call.asked ?? call.json,
+    json: call.echoedJson ?? call.json,
     losses,
   }
 }
@@ -165,17 +165,19 @@ export function releaseConversation(exchange: Exchange): void {
   if (translation === undefined) return
   exchange.conversation = undefined
   exchange.lifetime.media?.close()
-  releaseRequest(translation.ask)
+  releaseRequest(translation.target)
 }
 
 /** An open writer has read what it needs of the request, and a request may be large. */
-function releaseRequest(ask: AnswerTarget): void {
-  ask.json = emptyJson
+function releaseRequest(target: AnswerTarget): void {
+  target.json = emptyJson
 }
 
 /** `isBilled`: the upstream reported its usage. */
 export function translateWhole(translation: Translation, json: unknown, isBilled: boolean): Buffer {
-  return Buffer.from(translation.callerCodec.writeWholeAnswer(readWhole(translation, json, isBilled), translation.ask))
+  return Buffer.from(
+    translation.callerCodec.writeWholeAnswer(readWhole(translation, json, isBilled), translation.target),
+  )
 }
 
 /**
@@ -200,10 +202,10 @@ export class StreamTranslator implements FrameConverter, EarlyEnd {
   readonly #writer: EventWriter
   readonly #choices: number
 
-  constructor({ upstreamCodec, source, callerCodec, ask }: Translation) {
-    this.#choices = ask.choices
+  constructor({ upstreamCodec, source, callerCodec, target }: Translation) {
+    this.#choices = target.choices
     this.#reader = upstreamCodec.openEventReader(source)
-    this.#writer = callerCodec.openEventWriter(ask)
+    this.#writer = callerCodec.openEventWriter(target)
   }
 
   convert({ json }: FrameReading): Buffer {
@@ -250,14 +252,14 @@ export class StreamGatherer implements FrameConverter, EarlyEnd {
   }
 
   endEarly(usage: Usage): Buffer {
-    for (const event of cutShort(this.#reader, this.#translation.ask.choices)) this.#collector.add(event)
+    for (const event of cutShort(this.#reader, this.#translation.target.choices)) this.#collector.add(event)
     this.#collector.add({ kind: 'usage', usage })
     return this.#writeAnswer()
   }
 
   #writeAnswer(): Buffer {
-    const { callerCodec, ask } = this.#translation
-    return Buffer.from(callerCodec.writeWholeAnswer(this.#collector.answer(), ask))
+    const { callerCodec, target } = this.#translation
+    return Buffer.from(callerCodec.writeWholeAnswer(this.#collector.answer(), target))
   }
 }
 
@@ -305,7 +307,7 @@ class NativeStream implements FrameConverter, EarlyEnd {
 
 /** Writes a whole answer as the stream that the caller asked for. `isBilled` as above. */
 export function streamWhole(translation: Translation, json: unknown, isBilled: boolean): Buffer {
-  const writer = translation.callerCodec.openEventWriter(translation.ask)
+  const writer = translation.callerCodec.openEventWriter(translation.target)
   let text = ''
   for (const event of toEvents(readWhole(translation, json, isBilled))) text += writer.write(event)
   return Buffer.from(text + writer.end())

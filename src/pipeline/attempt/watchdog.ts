@@ -57,13 +57,13 @@ export class Watchdog {
     this.#deadline.extend(Number.POSITIVE_INFINITY)
   }
 
-  /** Calls `tell` each time that the upstream was silent for this long; never while the watch is paused. */
-  onSilence(everyMs: number, tell: () => void): void {
+  /** Calls `notify` each time that the upstream was silent for this long; never while the watch is paused. */
+  onSilence(everyMs: number, notify: () => void): void {
     const listen = (ms: number): void => {
       this.#heartbeat = this.#deadlines.after(ms, () => {
         const silentMs = this.#deadlines.nowMs() - (this.#deadline.dueMs - this.#intervalMs)
         const isSilent = silentMs >= everyMs
-        if (isSilent) tell()
+        if (isSilent) notify()
         listen(isSilent ? everyMs : everyMs - Math.max(silentMs, 0))
       })
     }

@@ -32,11 +32,11 @@ type Capped = Pick<Capabilities, 'capsThought'>
  */
 export function sizeOf(call: Call, model: Model, can: Capped): CallSize {
   const { outputTokensMax: own } = model
-  const { textOnly, choices, searchesMax, outputTokensMax: asked } = call
+  const { textOnly, choices, searchesMax, outputTokensMax: requested } = call
   return {
     inputTokensMax: call.inputTokensMax ?? inputMax(call, model),
-    outputTokensMax: own === undefined ? (asked ?? OUTPUT_TOKENS_UNKNOWN) : Math.min(asked ?? own, own),
-    thoughtTokensMax: call.thoughtTokensMax ?? (can.capsThought || asked === 0 ? 0 : thoughtMax(own)),
+    outputTokensMax: own === undefined ? (requested ?? OUTPUT_TOKENS_UNKNOWN) : Math.min(requested ?? own, own),
+    thoughtTokensMax: call.thoughtTokensMax ?? (can.capsThought || requested === 0 ? 0 : thoughtMax(own)),
     choices,
     searchesMax,
     textOnly,
@@ -50,9 +50,9 @@ const thoughtMax = (own = THOUGHT_TOKENS_MAX): number => Math.min(own, THOUGHT_T
 export const isInputUnbounded = ({ model, size }: Pick<Candidate, 'model' | 'size'>, { textOnly }: Call): boolean =>
   !textOnly && size.inputTokensMax >= (model.contextTokens ?? CONTEXT_TOKENS_UNKNOWN)
 
-function inputMax({ textOnly, bodyBytes, media, contextTokens: asked = 0 }: Call, model: Model): number {
+function inputMax({ textOnly, bodyBytes, media, contextTokens: requested = 0 }: Call, model: Model): number {
   const { traits } = model
-  const contextTokens = model.contextTokens === undefined ? undefined : Math.max(model.contextTokens, asked)
+  const contextTokens = model.contextTokens === undefined ? undefined : Math.max(model.contextTokens, requested)
   if (textOnly) return Math.min(bodyBytes, contextTokens ?? bodyBytes)
   const mediaMax = media && traits?.mediaTokens && mediaTokensMax(media.items, traits.mediaTokens)
   if (mediaMax !== undefined) return Math.min(media!.textBytes + mediaMax, contextTokens ?? Infinity)

@@ -154,18 +154,18 @@ export class Targets {
    * Throws where the text is not a valid model name. The model need not exist: routing refuses the name, after the call
    * was counted.
    */
-  namesOf(asked: string, rights: KeyRights): ModelNames {
-    const resolved = this.#resolve(asked)
-    if (typeof resolved === 'function') return { model: asked, names: plainNames(asked) }
+  namesOf(requested: string, rights: KeyRights): ModelNames {
+    const resolved = this.#resolve(requested)
+    if (typeof resolved === 'function') return { model: requested, names: plainNames(requested) }
     const { members, limitNames, isAlias } = resolved
     if (isAlias || members.length === 1) return limitNames
     // Any model that the key may use may answer, so a limit of each of them counts the call.
-    const usable = members.filter(member => this.#mayUse(member, rights, asked))
+    const usable = members.filter(member => this.#mayUse(member, rights, requested))
     if (usable.length === 0 || usable.length === members.length) return limitNames
     const key = usable.map(({ model }) => model).join(' ')
     let names = resolved.limitNamesOfSome.get(key)
     if (names === undefined) {
-      names = buildLimitNames(asked, usable)
+      names = buildLimitNames(requested, usable)
       if (resolved.limitNamesOfSome.size >= bounds.targetGroupsMax) resolved.limitNamesOfSome.clear()
       resolved.limitNamesOfSome.set(key, names)
     }
@@ -173,13 +173,13 @@ export class Targets {
   }
 
   /** Why no call of a key with these rights can use a name; undefined if one can. */
-  problemOf(asked: string, rights: KeyRights): ErrorCode | undefined {
-    const resolved = this.#resolve(asked)
+  problemOf(requested: string, rights: KeyRights): ErrorCode | undefined {
+    const resolved = this.#resolve(requested)
     if (typeof resolved === 'function') return resolved().code
     let problem: ErrorCode = 'model_unknown'
     for (const { model: name, names } of resolved.members) {
       try {
-        checkModelAllowed(rights, { requested: asked, names })
+        checkModelAllowed(rights, { requested, names })
         const { provider, model } = this.#findModel(name)
         this.#channelsFor(name, provider, rights.requires)
         const isPriced = provider.free || model.free === true || this.#parts.prices.current(name) !== undefined
@@ -207,35 +207,35 @@ export class Targets {
    * What a name means: first what an operator has defined, then a model of a provider, then a name without one. For a
    * name without a meaning, the function that says why.
    */
-  #resolve(asked: string): Resolution | (() => Refusal) {
+  #resolve(requested: string): Resolution | (() => Refusal) {
     const { index } = this.#parts.catalogue
     if (index !== this.#index) {
       this.#clear() // providers, models or channels have changed
       this.#index = index
     }
-    const known = this.#resolved.get(asked)
+    const known = this.#resolved.get(requested)
     if (known !== undefined) return known
-    const alias = this.#aliases.resolve(asked)
-    if (alias === undefined) checkModelName(asked)
-    else checkNameText(asked) // a pattern of an operator matches any text
-    const meaning = alias ?? this.#meaningOf(asked)
+    const alias = this.#aliases.resolve(requested)
+    if (alias === undefined) checkModelName(requested)
+    else checkNameText(requested) // a pattern of an operator matches any text
+    const meaning = alias ?? this.#meaningOf(requested)
     if (typeof meaning === 'function') return meaning
     const { policy, members: rows } = meaning
     const isAlias = alias !== undefined
     const members = rows.map((row): NamedMember => {
       const names = this.#namesOf(row.model)
-      return { ...row, names: isAlias ? joinNames([plainNames(asked), names]) : names }
+      return { ...row, names: isAlias ? joinNames([plainNames(requested), names]) : names }
     })
     const counted = isAlias ? members.filter(({ priority }) => priority === members[0]?.priority) : members
-    const limitNames = buildLimitNames(asked, counted)
+    const limitNames = buildLimitNames(requested, counted)
     const resolution = { policy, members, isAlias, limitNames, limitNamesOfSome: new Map<string, ModelNames>() }
     if (this.#resolved.size >= bounds.targetGroupsMax) this.#resolved.clear()
-    this.#resolved.set(asked, resolution)
+    this.#resolved.set(requested, resolution)
     return resolution
   }
 
-  #requireMeaning(asked: string): Resolution {
-    const resolved = this.#resolve(asked)
+  #requireMeaning(requested: string): Resolution {
+    const resolved = this.#resolve(requested)
     if (typeof resolved === 'function') throw resolved()
     return resolved
   }
@@ -255,18 +255,18 @@ export class Targets {
   }
 
   /** A function where no model has this name, or models of several makers. */
-  #meaningOf(asked: string): ResolvedModel | (() => Refusal) {
+  #meaningOf(requested: string): ResolvedModel | (() => Refusal) {
     const { catalogue, prices } = this.#parts
-    const exact = exactModel(catalogue, prices, asked)
+    const exact = exactModel(catalogue, prices, requested)
     const listed = exact && listedModel(catalogue, exact)
     if (listed !== undefined) return this.#meaningOf(listed)
-    if (exact !== undefined && catalogue.channelsOf(exact.provider.id).length > 0) return singleModel(asked)
+    if (exact !== undefined && catalogue.channelsOf(exact.provider.id).length > 0) return singleModel(requested)
     const { index } = catalogue
-    const models = index.find(asked)?.filter(({ hasChannel }) => exact === undefined || hasChannel) ?? []
+    const models = index.find(requested)?.filter(({ hasChannel }) => exact === undefined || hasChannel) ?? []
     if (models.length === 0) {
-      return exact === undefined ? () => unknownModel(asked, catalogue) : singleModel(asked)
+      return exact === undefined ? () => unknownModel(requested, catalogue) : singleModel(requested)
     }
-    if (index.makersOf(models).length > 1) return () => ambiguousModel(asked, models)
+    if (index.makersOf(models).length > 1) return () => ambiguousModel(requested, models)
     const members = models.slice(0, bounds.routeMembersMax).map(({ name, isMakers }) => ({
       model: name,
       priority: isMakers ? 0 : 1,
@@ -276,27 +276,30 @@ export class Targets {
   }
 
   /** Uses only channels that have all the required tags. Throws where none can serve the model. */
-  find(asked: string, protocol: Protocol, requires: KeyRights['requires'] = null): TargetGroup {
-    const resolution = this.#requireMeaning(asked)
-    const key = `${protocol.name} ${asked} ${requires?.join() ?? ''}`
+  find(requested: string, protocol: Protocol, requires: KeyRights['requires'] = null): TargetGroup {
+    const resolution = this.#requireMeaning(requested)
+    const key = `${protocol.name} ${requested} ${requires?.join() ?? ''}`
     const known = this.#groups.get(key)
     if (known !== undefined) return known
-    const group = this.#buildGroup(asked, resolution, protocol, requires)
+    const group = this.#buildGroup(requested, resolution, protocol, requires)
     if (this.#groups.size >= bounds.targetGroupsMax) this.#groups.clear()
     this.#groups.set(key, group)
     return group
   }
 
   /** The models of a name in any dialect, each with its own name. Throws where no channel can serve any of them. */
-  modelTargets(asked: string, requires: KeyRights['requires']): readonly (ModelTarget & { readonly name: string })[] {
-    const { members } = this.#requireMeaning(asked)
+  modelTargets(
+    requested: string,
+    requires: KeyRights['requires'],
+  ): readonly (ModelTarget & { readonly name: string })[] {
+    const { members } = this.#requireMeaning(requested)
     return selectUsable(members, member => ({ ...this.#modelTargetOf(member, requires), name: member.model }))
   }
 
   /** For explanations: each model with its channels, or with the reason why it is left out. */
-  explain(asked: string, protocol: Protocol): readonly ExplainedTarget[] {
-    const resolved = this.#resolve(asked)
-    if (typeof resolved === 'function') return [{ model: asked, refused: resolved().code, channels: [] }]
+  explain(requested: string, protocol: Protocol): readonly ExplainedTarget[] {
+    const resolved = this.#resolve(requested)
+    if (typeof resolved === 'function') return [{ model: requested, refused: resolved().code, channels: [] }]
     return resolved.members.map(member => {
       const { model } = member
       try {
@@ -309,14 +312,14 @@ export class Targets {
   }
 
   #buildGroup(
-    asked: string,
+    requested: string,
     { policy, members }: Resolution,
     protocol: Protocol,
     requires: KeyRights['requires'],
   ): TargetGroup {
     const targets = [...selectUsable(members, member => this.#targetFor(member, protocol, requires))]
     targets.sort(({ option: one }, { option: other }) => one.priority - other.priority)
-    return { requestedModel: asked, policy, targets, options: targets.map(({ option }) => option) }
+    return { requestedModel: requested, policy, targets, options: targets.map(({ option }) => option) }
   }
 
   #targetFor(
@@ -425,9 +428,9 @@ function typicalCost(price: Price | undefined): number {
   return 3 * Number(input) + Number(output)
 }
 
-const singleModel = (asked: string): ResolvedModel => ({
+const singleModel = (requested: string): ResolvedModel => ({
   policy: DEFAULT_POLICY,
-  members: [{ model: asked, priority: 0, weight: 1 }],
+  members: [{ model: requested, priority: 0, weight: 1 }],
 })
 
 function capsOf({ requestsPerMinute, tokensPerMinute, concurrency }: ChannelRow): ChannelCaps {
@@ -492,12 +495,12 @@ function listedModel({ index }: Pick<Catalogue, 'index'>, { provider, model }: F
 
 const SHOWN_MODELS_MAX = 5
 
-function unknownModel(asked: string, { providers, index }: Pick<Catalogue, 'providers' | 'index'>): Refusal {
-  const near = index.nearest(asked, SHOWN_MODELS_MAX)
+function unknownModel(requested: string, { providers, index }: Pick<Catalogue, 'providers' | 'index'>): Refusal {
+  const near = index.nearest(requested, SHOWN_MODELS_MAX)
   const hint = near.length > 0 ? hintOf('call_similar', { models: near.join(', ') }) : hintOf('call_models_list')
-  const slash = asked.indexOf('/')
-  const isProvider = slash < 0 || providers.has(asked.slice(0, slash))
-  return new Refusal(isProvider ? 'model_unknown' : 'provider_unknown', asked, { param: 'model', hint })
+  const slash = requested.indexOf('/')
+  const isProvider = slash < 0 || providers.has(requested.slice(0, slash))
+  return new Refusal(isProvider ? 'model_unknown' : 'provider_unknown', requested, { param: 'model', hint })
 }
 
 /** Without a time of its own to retry after: official SDKs would wait for it before they show the error. */
@@ -505,9 +508,9 @@ function noEnabledChannel({ id }: Provider): Refusal {
   return new Refusal('no_channel', id, { hint: hintOf('call_no_channel', { provider: id }) })
 }
 
-function ambiguousModel(asked: string, models: readonly IndexedModel[]): Refusal {
+function ambiguousModel(requested: string, models: readonly IndexedModel[]): Refusal {
   const hint = hintOf('call_may_be', { models: models.map(({ name }) => name).join(', ') })
-  return new Refusal('model_ambiguous', asked, { param: 'model', hint })
+  return new Refusal('model_ambiguous', requested, { param: 'model', hint })
 }
 
 /** A model that a name stands for. */
@@ -517,9 +520,9 @@ interface NamedMember extends MemberRow {
 }
 
 /** The first model, and the names of all models. */
-function buildLimitNames(asked: string, members: readonly NamedMember[]): ModelNames {
-  const names = joinNames([plainNames(asked), ...members.map(member => member.names)])
-  return { model: members[0]?.model ?? asked, names }
+function buildLimitNames(requested: string, members: readonly NamedMember[]): ModelNames {
+  const names = joinNames([plainNames(requested), ...members.map(member => member.names)])
+  return { model: members[0]?.model ?? requested, names }
 }
 
 /** What a requested name means. */

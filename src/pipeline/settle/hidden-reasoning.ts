@@ -167,10 +167,10 @@ export function isReasoningOff({ call }: Hold, { attempt, conversation }: Exchan
   if (thinking === undefined || stopsThinking === false || (attempt.overrides?.length ?? 0) > 0) return false
   const { upstreamProtocol } = attempt.candidate!
   if (attempt.translation === undefined) return upstreamProtocol.asksForThinking?.(call.json) === false
-  return conversation !== undefined && wantsNoReasoning(conversation, upstreamProtocol.thinksOnlyIfAsked)
+  return conversation !== undefined && wantsNoReasoning(conversation, upstreamProtocol.thinksOnlyIfRequested)
 }
 
-function wantsNoReasoning({ reasoning }: Conversation, onlyIfAsked: boolean | undefined): boolean {
-  if (reasoning === undefined) return onlyIfAsked === true
+function wantsNoReasoning({ reasoning }: Conversation, onlyIfRequested: boolean | undefined): boolean {
+  if (reasoning === undefined) return onlyIfRequested === true
   return reasoning.effort === 'none' || reasoning.budget === 0
 }

@@ -1,4 +1,4 @@
-// When the next slice of a call is reserved, how much is asked for, and when the call is stopped.
+// When the next slice of a call is reserved, how much is extensions for, and when the call is stopped.
 
 import { describe, expect, test } from 'bun:test'
 import { Refusal } from '../../base/errors.ts'
@@ -20,7 +20,7 @@ const OUT = 2_000n
 const INPUT = 1_000n * 1_000n
 
 interface Scene {
-  /** What the ledger answers; by default all that is asked for. */
+  /** What the ledger answers; by default all that is extensions for. */
   readonly extend?: (amount: bigint, least: bigint) => Promise<ExtendOutcome>
   readonly tokens?: number
   readonly traits?: object
@@ -29,11 +29,11 @@ interface Scene {
 
 function scene({ extend, tokens = 1_000, traits = { thinking: 'none' }, perMille = 1_000n }: Scene = {}) {
   let nowMs = 0
-  const asked: (readonly [amount: bigint, least: bigint])[] = []
+  const extensions: (readonly [amount: bigint, least: bigint])[] = []
   const known: bigint[] = []
   const ledger: Pick<Ledger, 'extend'> = {
     async extend({ amount, least, held }) {
-      asked.push([amount, least])
+      extensions.push([amount, least])
       known.push(held)
       return extend === undefined ? { done: 'extended', granted: `${amount}` } : await extend(amount, least)
     },
@@ -63,7 +63,7 @@ function scene({ extend, tokens = 1_000, traits = { thinking: 'none' }, perMille
   } as unknown as Exchange
   reservations.begin(hold, exchange)
   return {
-    asked,
+    extensions,
     known,
     exchange,
     meter,
@@ -86,85 +86,85 @@ const settle = (): Promise<void> => new Promise(resolve => setImmediate(resolve)
 
 describe('the next slice', () => {
   test('is reserved when half of the last one is used, and nobody waits for it', async () => {
-    const { asked, arrive, exchange } = scene()
+    const { extensions, arrive, exchange } = scene()
     expect(arrive(399)).toBeUndefined()
-    expect(asked).toEqual([])
+    expect(extensions).toEqual([])
     expect(arrive(400)).toBeUndefined()
     const least = BigInt(LAST_TOKENS_MIN) * OUT
-    expect(asked).toEqual([[BigInt(sliceTokens.most) * OUT, least]])
+    expect(extensions).toEqual([[BigInt(sliceTokens.most) * OUT, least]])
     await settle()
     expect(exchange.settlement.reservation).toMatchObject({ tokens: 1_000 + sliceTokens.most })
     expect(arrive(400)).toBeUndefined()
-    expect(asked).toHaveLength(1)
+    expect(extensions).toHaveLength(1)
   })
 
   test('is waited for by what it must cover, and includes that', async () => {
-    const { asked, arrive } = scene()
+    const { extensions, arrive } = scene()
     const waiting = arrive(2_000)
     expect(waiting).toBeInstanceOf(Promise)
-    expect(asked).toEqual([[(2_500n - 1_000n + BigInt(sliceTokens.most)) * OUT, (1_500n + 16n) * OUT]])
+    expect(extensions).toEqual([[(2_500n - 1_000n + BigInt(sliceTokens.most)) * OUT, (1_500n + 16n) * OUT]])
     await waiting
     expect(arrive(2_000)).toBeUndefined()
   })
 
-  test('is asked for once at a time', async () => {
+  test('is extensions for once at a time', async () => {
     const answered = Promise.withResolvers<ExtendOutcome>()
-    const { asked, arrive } = scene({ extend: () => answered.promise })
+    const { extensions, arrive } = scene({ extend: () => answered.promise })
     arrive(500)
     const waiting = arrive(900)
-    expect([asked.length, waiting instanceof Promise]).toEqual([1, true])
+    expect([extensions.length, waiting instanceof Promise]).toEqual([1, true])
     answered.resolve({ done: 'extended', granted: `${5_000n * OUT}` })
     await waiting
     expect(arrive(900)).toBeUndefined()
   })
 
   test('ends at the most that the call may use', async () => {
-    const { asked, arrive, exchange } = scene({ tokens: 9_900 })
+    const { extensions, arrive, exchange } = scene({ tokens: 9_900 })
     expect(arrive(5_000)).toBeUndefined()
-    expect(asked).toEqual([[100n * OUT, 16n * OUT]])
+    expect(extensions).toEqual([[100n * OUT, 16n * OUT]])
     await settle()
     expect(exchange.settlement.reservation).toMatchObject({ tokens: 10_000 })
     expect(arrive(9_999_999)).toBeUndefined()
-    expect(asked).toHaveLength(1)
+    expect(extensions).toHaveLength(1)
   })
 
   test('counts with the price of the candidate that answers', () => {
-    const { exchange, reservations, asked, arrive } = scene({ tokens: 1_000, perMille: 2_000n })
+    const { exchange, reservations, extensions, arrive } = scene({ tokens: 1_000, perMille: 2_000n })
     expect(exchange.settlement.reservation).toMatchObject({ tokens: 250 })
     const { candidate } = exchange.attempt
     Object.assign(exchange.attempt, { candidate: { ...candidate, price: { ...candidate!.price, perMille: 500n } } })
     reservations.begin(exchange.hold!, exchange)
     expect(exchange.settlement.reservation).toMatchObject({ tokens: 2_500 })
-    expect([arrive(500), asked]).toEqual([undefined, []])
+    expect([arrive(500), extensions]).toEqual([undefined, []])
   })
 
   test('covers reasoning that is not shown, by the time that it takes', () => {
-    const { asked, pass, meter, reservations, exchange } = scene({
+    const { extensions, pass, meter, reservations, exchange } = scene({
       traits: { thinking: 'effort', hidesThinking: true, tokensPerSecondMax: 100 },
     })
     meter.forwarded = true
     pass(5_000)
     reservations.check(exchange)
-    expect(asked).toEqual([])
+    expect(extensions).toEqual([])
     pass(2_000)
     reservations.check(exchange)
-    expect(asked).toHaveLength(1)
+    expect(extensions).toHaveLength(1)
   })
 
   test('covers what the upstream reports, where that is more than what has arrived', () => {
-    const { asked, meter, reservations, exchange } = scene()
+    const { extensions, meter, reservations, exchange } = scene()
     meter.usage = { input: 5, output: 0 }
     expect(reservations.cover(exchange)).toBeUndefined()
-    expect(asked).toEqual([])
+    expect(extensions).toEqual([])
     meter.usage = { input: 5, output: 100, reasoning: 450 }
     expect(reservations.cover(exchange)).toBeUndefined()
-    expect(asked).toHaveLength(1)
+    expect(extensions).toHaveLength(1)
   })
 })
 
 describe('when the funds are used up', () => {
   test('the call goes on until it has used what is reserved, and is stopped then', async () => {
-    const { asked, arrive, stop } = scene({ extend: refusing })
+    const { extensions, arrive, stop } = scene({ extend: refusing })
     expect(arrive(500)).toBeUndefined()
     await settle()
     expect(arrive(800)).toBeUndefined()
@@ -172,12 +172,12 @@ describe('when the funds are used up', () => {
     await settle()
     await expect(arrive(801)!).rejects.toThrow('balance_too_low')
     expect(stop.reason).toMatchObject({ outcome: 'out_of_funds', refusal: { code: 'balance_too_low' } })
-    expect(asked.length).toBeWithin(2, 12)
+    expect(extensions.length).toBeWithin(2, 12)
   })
 
-  test('money is asked for again before the call is stopped, because some may have come in', async () => {
+  test('money is extensions for again before the call is stopped, because some may have come in', async () => {
     let funds = 0n
-    const { asked, arrive, stop } = scene({
+    const { extensions, arrive, stop } = scene({
       extend: async (_amount, least) =>
         least <= funds ? { done: 'extended', granted: `${funds}` } : { done: 'balance_too_low', available: `${funds}` },
     })
@@ -185,19 +185,19 @@ describe('when the funds are used up', () => {
     await settle()
     arrive(700)
     await settle()
-    expect([asked.length, stop.reason]).toEqual([2, undefined])
+    expect([extensions.length, stop.reason]).toEqual([2, undefined])
     funds = 1_000n * OUT
     await arrive(801)
     expect(stop.reason).toBeUndefined()
   })
 
-  test('a refused slice is not asked for with every piece that arrives', async () => {
-    const { asked, arrive } = scene({ extend: refusing })
+  test('a refused slice is not extensions for with every piece that arrives', async () => {
+    const { extensions, arrive } = scene({ extend: refusing })
     for (let tokens = 400; tokens <= 800; tokens++) {
       arrive(tokens)
       await settle()
     }
-    expect(asked.length).toBeWithin(2, 12)
+    expect(extensions.length).toBeWithin(2, 12)
   })
 
   test('content that comes with the end of the answer is not passed on uncovered', async () => {
@@ -208,12 +208,12 @@ describe('when the funds are used up', () => {
   })
 
   test('the end of an answer whose content was passed on is delivered, whatever it reports', () => {
-    const { arrive, meter, asked } = scene({ extend: refusing })
+    const { arrive, meter, extensions } = scene({ extend: refusing })
     arrive(100)
     noteDelivered(meter)
     noteUsage(meter, { input: 5, output: 50_000 })
     meter.finished = true
-    expect([arrive(100), asked]).toEqual([undefined, []])
+    expect([arrive(100), extensions]).toEqual([undefined, []])
   })
 
   test('a frozen account ends its calls in the same way', async () => {
@@ -223,7 +223,7 @@ describe('when the funds are used up', () => {
   })
 
   test('the timer stops a model that reasons unseen, which pays with all that is left', async () => {
-    const { pass, meter, reservations, exchange, stop, asked } = scene({
+    const { pass, meter, reservations, exchange, stop, extensions } = scene({
       extend: async (_amount, least) =>
         least <= 50n * OUT
           ? { done: 'extended', granted: `${least}` }
@@ -235,7 +235,7 @@ describe('when the funds are used up', () => {
     reservations.check(exchange)
     await settle()
     expect(stop.reason).toMatchObject({ outcome: 'out_of_funds' })
-    expect(asked.at(-1)).toEqual([50n * OUT, 50n * OUT])
+    expect(extensions.at(-1)).toEqual([50n * OUT, 50n * OUT])
     expect(exchange.settlement.reservation).toMatchObject({ tokens: 1_050 })
   })
 })
@@ -254,10 +254,10 @@ describe('an answer that arrives whole', () => {
   test('is covered by what is reserved, or by one extension for exactly the rest', async () => {
     const small = sceneOfWhole(1_000)
     await wholeOf(small)
-    expect(small.asked).toEqual([])
+    expect(small.extensions).toEqual([])
     const large = sceneOfWhole(9_000)
     await wholeOf(large)
-    expect(large.asked).toEqual([[8_000n * OUT, 8_000n * OUT]])
+    expect(large.extensions).toEqual([[8_000n * OUT, 8_000n * OUT]])
   })
 
   test('stops the call if it cannot be paid', async () => {
@@ -271,33 +271,33 @@ describe('reasoning by time', () => {
   const traits = { thinking: 'effort', hidesThinking: true, tokensPerSecondMax: 100 }
 
   test('does not count the time in which the gateway does not read', () => {
-    const { asked, pass, meter, reservations, exchange } = scene({ traits })
+    const { extensions, pass, meter, reservations, exchange } = scene({ traits })
     meter.forwarded = true
     pass(1_500)
     stopReading(meter, 1_500) // a caller that does not read, or no memory
     pass(3_600_000)
     reservations.check(exchange)
-    expect(asked).toEqual([])
+    expect(extensions).toEqual([])
     resumeReading(meter, 3_601_500)
     pass(4_000)
     reservations.check(exchange)
-    expect(asked).toEqual([])
+    expect(extensions).toEqual([])
     pass(1_500)
     reservations.check(exchange)
-    expect(asked).toHaveLength(1)
+    expect(extensions).toHaveLength(1)
   })
 })
 
 test('an extension whose confirmation was lost is repeated, and says how much the call has', async () => {
   let tries = 0
-  const { arrive, asked, known, stop } = scene({
+  const { arrive, extensions, known, stop } = scene({
     async extend(amount) {
       if (++tries < 3) throw new Refusal('storage_away', 'x')
       return { done: 'extended', granted: `${amount}` }
     },
   })
   await arrive(2_000)
-  expect([asked.length, stop.reason]).toEqual([3, undefined])
+  expect([extensions.length, stop.reason]).toEqual([3, undefined])
   expect(new Set(known)).toEqual(new Set([INPUT + 1_000n * OUT]))
   await arrive(5_000)
   expect(known.at(-1)).toBe(INPUT + (2_500n + BigInt(sliceTokens.most)) * OUT)
@@ -326,11 +326,11 @@ test('a ledger that does not answer ends the call as a fault of the gateway', as
 })
 
 test('a call that holds its highest possible cost reserves nothing more', () => {
-  const { reservations, exchange, asked } = scene()
+  const { reservations, exchange, extensions } = scene()
   const { settlement, ...rest } = exchange
   const whole = { ...rest, settlement: { mayHaveHold: true } } as unknown as Exchange
   reservations.begin({ amount: nanos(1n) } as Hold, whole)
-  expect([reservations.cover(whole), whole.settlement.reservation, asked]).toEqual([undefined, undefined, []])
+  expect([reservations.cover(whole), whole.settlement.reservation, extensions]).toEqual([undefined, undefined, []])
   expect(settlement.reservation).toBeDefined()
 })
 

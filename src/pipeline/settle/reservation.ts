@@ -63,8 +63,8 @@ export const sizedFor = (size: CallSize, tokens: number): CallSize => ({
 })
 
 export function buildReservations({ ledger, largeAnswers, pause }: ReservationParts): Reservations {
-  /** The answer of the ledger. If it cannot answer, even when asked again, the refusal for that. */
-  async function ask(
+  /** The answer of the ledger. If it cannot answer, even when it is asked again, the refusal for that. */
+  async function extendHold(
     { callId, lifetime: { stop } }: Exchange,
     { amount: held }: Reservation,
     { amount, least, retries }: Extension,
@@ -89,7 +89,7 @@ export function buildReservations({ ledger, largeAnswers, pause }: ReservationPa
     }
     const isDue = used > reservation.tokens
     const [amount, least] = [missing(sliceTokens.most), missing(LAST_TOKENS_MIN)]
-    const extended = await ask(exchange, reservation, { amount, least, retries: isDue ? RETRIES_MAX : 0 })
+    const extended = await extendHold(exchange, reservation, { amount, least, retries: isDue ? RETRIES_MAX : 0 })
     if ('done' in extended && extended.done === 'extended') return addTo(reservation, exchange, extended.granted)
     if (exchange.attempt !== attempt) return // the refusal was about another candidate
     if (!isDue) {
@@ -102,7 +102,7 @@ export function buildReservations({ ledger, largeAnswers, pause }: ReservationPa
     if (!('available' in extended) || hiddenIn(exchange) === 0) return
     const rest = readMoney(extended.available)
     if (rest <= 0n) return
-    const taken = await ask(exchange, reservation, { amount: rest, least: rest, retries: RETRIES_MAX })
+    const taken = await extendHold(exchange, reservation, { amount: rest, least: rest, retries: RETRIES_MAX })
     if ('done' in taken && taken.done === 'extended') addTo(reservation, exchange, taken.granted)
     if (used <= reservation.tokens) delete reservation.refusal
   }
@@ -134,7 +134,7 @@ export function buildReservations({ ledger, largeAnswers, pause }: ReservationPa
 
   async function extendTo(exchange: Exchange, reservation: Reservation, cost: Nanos): Promise<void> {
     const least = nanos(cost - reservation.amount)
-    const extended = await ask(exchange, reservation, { amount: least, least, retries: RETRIES_MAX })
+    const extended = await extendHold(exchange, reservation, { amount: least, least, retries: RETRIES_MAX })
     if ('done' in extended && extended.done === 'extended') addTo(reservation, exchange, extended.granted)
     else reservation.refusal = refusalOfExtension(extended, least)
   }

@@ -18,7 +18,7 @@ export const anthropicMessages = {
   tellsSearches: true,
   showsThoughtSummaries: true,
   showsReadingAgain: true,
-  thinksOnlyIfAsked: true,
+  thinksOnlyIfRequested: true,
   asksForThinking: ({ thinking }) => isObject(thinking) && thinking.type !== 'disabled',
   passedHeaders,
   headers: { 'anthropic-version': defaultVersion },

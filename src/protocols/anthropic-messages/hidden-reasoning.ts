@@ -14,8 +14,8 @@ import { cleanId } from './write-blocks.ts'
 
 /** Where the state is not kept for the caller, the answer is in its upstream's own dialect, and stays as it is. */
 export function hidesReasoning({ json: { thinking }, keep }: AnswerTarget): boolean {
-  const isAsked = isObject(thinking) && thinking.type !== 'disabled'
-  return !isAsked && keep !== undefined
+  const isRequested = isObject(thinking) && thinking.type !== 'disabled'
+  return !isRequested && keep !== undefined
 }
 
 /** A tool call or thoughts, in the order of opening. */

@@ -12,7 +12,7 @@ import {
   sourceOf,
   writeAll,
 } from '../../../test/support/anthropic-answers.ts'
-import { lawful } from '../../../test/support/lawful.ts'
+import { assertCompleteStream } from '../../../test/support/complete-stream.ts'
 import { bounds } from '../../base/bounds.ts'
 import { Refusal } from '../../base/errors.ts'
 import type { AnswerEvent } from '../neutral/answer.ts'
@@ -28,7 +28,7 @@ describe('the golden answer', () => {
   const events = readAll(framesOf(golden('sse')))
 
   test('is read the same whole and streamed', () => {
-    lawful(events)
+    assertCompleteStream(events)
     expect(collectAnswer(events)).toEqual(whole)
     expect(whole).toEqual({
       id: 'msg_01',
@@ -216,7 +216,7 @@ describe("an upstream's stream", () => {
   ])('is read %s', (...row) => {
     const [, frames, parts, finish] = row
     const events = readAll(frames)
-    lawful(events)
+    assertCompleteStream(events)
     const { choices } = collectAnswer(events)
     expect(choices.map(choice => [choice.parts, choice.finish] as unknown)).toEqual([[parts, finish]])
   })
@@ -323,7 +323,7 @@ describe("an upstream's stream", () => {
           expect(fault).toBeInstanceOf(Refusal)
           return
         }
-        lawful(events)
+        assertCompleteStream(events)
         assembledLoosely(writeAll(events))
       }),
       { numRuns: 1_000 },

@@ -2,7 +2,7 @@
 
 import type { Conversation, GenerationSettings } from '../neutral/conversation.ts'
 import type { SettingCodes } from '../neutral/default-settings.ts'
-import { addSettingLosses, isAsked } from '../neutral/default-settings.ts'
+import { addSettingLosses, isRequested } from '../neutral/default-settings.ts'
 import type { Losses } from '../neutral/losses.ts'
 import type { ConversationTarget } from '../protocol.ts'
 import { invalid } from '../request/checks.ts'
@@ -113,12 +113,12 @@ function writeSampling(settings: GenerationSettings, { traits, notes }: Conversa
     else losses.add(name)
   }
   if (temperature !== undefined && temperature > TEMPERATURE_MAX) losses.add('temperature')
-  const isDefault = !isAsked(settings, 'temperature') && (thinks || !takesSampling)
+  const isDefault = !isRequested(settings, 'temperature') && (thinks || !takesSampling)
   const bounded = temperature === undefined || isDefault ? undefined : Math.min(temperature, TEMPERATURE_MAX)
   addValue('temperature', bounded, takesSampling && !thinks)
   const takesTopP =
     takesSampling && sampling.temperature === undefined && (!thinks || (topP ?? 0) >= THINKING_TOP_P_MIN)
-  addValue('top_p', isAsked(settings, 'topP') || takesTopP ? topP : undefined, takesTopP)
+  addValue('top_p', isRequested(settings, 'topP') || takesTopP ? topP : undefined, takesTopP)
   addValue('top_k', topK, takesSampling && !thinks)
   return sampling
 }

@@ -147,12 +147,12 @@ function writeTool(tool: Tool, target: ConversationTarget, names: AnthropicToolN
 
 function writeFunction(tool: FunctionTool, { traits, notes }: ConversationTarget, names: AnthropicToolNames): Json {
   const { name, description, schema = {} } = tool
-  const isAsked = tool.strict === true
+  const isRequested = tool.strict === true
   // A function whose schema names no properties has none.
   const converted =
-    isAsked && traits.schema !== false ? toSupportedSchema({ properties: {}, ...objectSchema(schema) }) : undefined
+    isRequested && traits.schema !== false ? toSupportedSchema({ properties: {}, ...objectSchema(schema) }) : undefined
   const strict = converted?.schema.type === 'object'
-  if (isAsked && !strict) notes.losses.add('tools.strict')
+  if (isRequested && !strict) notes.losses.add('tools.strict')
   if (strict && converted.isWeaker) notes.losses.add('tools.schema')
   return {
     name: names.write(name),

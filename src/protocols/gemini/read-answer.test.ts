@@ -3,8 +3,8 @@
 import { describe, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import fc from 'fast-check'
+import { assertCompleteStream } from '../../../test/support/complete-stream.ts'
 import { expectCheap } from '../../../test/support/cpu.ts'
-import { lawful } from '../../../test/support/lawful.ts'
 import { Readings } from '../../../test/support/readings.ts'
 import { Refusal } from '../../base/errors.ts'
 import type { AnswerEvent } from '../neutral/answer.ts'
@@ -33,7 +33,7 @@ function source(notes: Partial<TranslationNotes> = {}): AnswerSource {
 function read(chunks: readonly unknown[], from = source()): readonly AnswerEvent[] {
   const reader = openEventReader(from)
   const events = [...chunks.flatMap(chunk => reader.read(chunk)), ...reader.end()]
-  lawful(events)
+  assertCompleteStream(events)
   return events
 }
 const answerOf = (chunks: readonly unknown[], from = source()) => collectAnswer(read(chunks, from))

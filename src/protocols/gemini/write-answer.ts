@@ -151,8 +151,8 @@ function buildEnding({ finish = 'other', hasBadCall, citations }: Choice, losses
 function hidesThoughts({ json, keep }: AnswerTarget): boolean {
   const { generationConfig } = toCamelCaseFields(json)
   const { thinkingConfig } = isObject(generationConfig) ? toCamelCaseFields(generationConfig) : {}
-  const isAsked = isObject(thinkingConfig) && toCamelCaseFields(thinkingConfig).includeThoughts === true
-  return !isAsked && keep !== undefined
+  const isRequested = isObject(thinkingConfig) && toCamelCaseFields(thinkingConfig).includeThoughts === true
+  return !isRequested && keep !== undefined
 }
 
 class AnswerWriter {

@@ -3,8 +3,8 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { anyAnswer, anyEvents } from '../../../test/support/answers.ts'
+import { assertCompleteStream } from '../../../test/support/complete-stream.ts'
 import { expectCheap } from '../../../test/support/cpu.ts'
-import { lawful } from '../../../test/support/lawful.ts'
 import type { Answer, AnswerEvent } from './answer.ts'
 import { AnswerCollector, collectAnswer, toEvents } from './answer-collector.ts'
 
@@ -21,13 +21,13 @@ describe('an answer', () => {
   })
 
   test('has events in the right order', () => {
-    fc.assert(fc.property(anyAnswer(), answer => expect(() => lawful(toEvents(answer))).not.toThrow()))
+    fc.assert(fc.property(anyAnswer(), answer => expect(() => assertCompleteStream(toEvents(answer))).not.toThrow()))
   })
 
   test('is the same for deltas of any size', () => {
     fc.assert(
       fc.property(anyEvents(), events => {
-        lawful(events)
+        assertCompleteStream(events)
         const collected = collectAnswer(events)
         expect(collectAnswer(toEvents(collected))).toEqual(collected)
       }),
@@ -79,16 +79,16 @@ describe('the order of events', () => {
   ]
 
   test.each(broken)('is violated by %s', (_name, events) => {
-    expect(() => lawful(events)).toThrow('assertion failed')
+    expect(() => assertCompleteStream(events)).toThrow('assertion failed')
   })
 
   test('is met by valid events', () => {
     const usage = { kind: 'usage', usage: { input: 1, output: 1 } } as const
-    const lawfulStreams = [
+    const completeStreams = [
       [start, open, delta, cite, close, finish],
       [start, call, { ...close, sealed: seal }, finish, usage],
       [start],
     ]
-    for (const events of lawfulStreams) expect(() => lawful(events)).not.toThrow()
+    for (const events of completeStreams) expect(() => assertCompleteStream(events)).not.toThrow()
   })
 })

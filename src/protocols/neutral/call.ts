@@ -82,7 +82,7 @@ export interface Call {
   /** Labels by which the caller groups its costs. */
   readonly tags?: Tags
   /** The request without the earlier responses that were merged into `json`. The answer repeats this request. */
-  asked?: Readonly<Record<string, unknown>>
+  echoedJson?: Readonly<Record<string, unknown>>
   /** What the call stores, and which stored response or conversation it continues. For dialects with storage. */
   readonly state?: CallState
   /** Returns the reasoning state that `AnswerTarget.keep` stored for a tool call. */
@@ -105,7 +105,7 @@ const noFields: ReadonlyMap<string, FieldSpan> = new Map()
 export function releaseBody(call: Call): void {
   call.body = noBytes
   call.json = noJson
-  if (call.asked !== undefined) call.asked = noJson
+  if (call.echoedJson !== undefined) call.echoedJson = noJson
   call.fields = noFields
 }
 

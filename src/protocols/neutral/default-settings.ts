@@ -12,7 +12,7 @@ const DEFAULTS: Partial<GenerationSettings> = {
 }
 
 /** Whether the caller asks for something by a setting: it is there, is not empty, and is not its default. */
-export function isAsked(settings: GenerationSettings, name: keyof GenerationSettings): boolean {
+export function isRequested(settings: GenerationSettings, name: keyof GenerationSettings): boolean {
   const value = settings[name]
   if (value === undefined || value === DEFAULTS[name]) return false
   // A cache breakpoint may have no fields and still asks for something.
@@ -28,5 +28,5 @@ export function addSettingLosses(
   lacking: SettingCodes,
   losses: { add(code: string): void },
 ): void {
-  for (const [name, code] of lacking) if (isAsked(settings, name)) losses.add(code)
+  for (const [name, code] of lacking) if (isRequested(settings, name)) losses.add(code)
 }

@@ -3,7 +3,7 @@
 import { describe, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import fc from 'fast-check'
-import { lawful } from '../../../test/support/lawful.ts'
+import { assertCompleteStream } from '../../../test/support/complete-stream.ts'
 import { Readings } from '../../../test/support/readings.ts'
 import { freshNotes, ORIGIN, sourceOf } from '../../../test/support/translation.ts'
 import { Refusal } from '../../base/errors.ts'
@@ -14,7 +14,7 @@ import { ChatEventReader, readWholeAnswer } from './read-events.ts'
 function eventsFrom(chunks: readonly unknown[], source = sourceOf()): AnswerEvent[] {
   const reader = new ChatEventReader(source)
   const events = [...chunks.flatMap(chunk => reader.read(chunk)), ...reader.end()]
-  lawful(events)
+  assertCompleteStream(events)
   return events
 }
 

@@ -3,7 +3,7 @@
 import { describe, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import fc from 'fast-check'
-import { lawful } from '../../../test/support/lawful.ts'
+import { assertCompleteStream } from '../../../test/support/complete-stream.ts'
 import { Readings } from '../../../test/support/readings.ts'
 import type { Wire } from '../../../test/support/responses-wire.ts'
 import { eventsOfSse, notes, source } from '../../../test/support/responses-wire.ts'
@@ -19,7 +19,7 @@ const golden = (name: string): string => readFileSync(`${import.meta.dir}/../../
 function read(events: readonly unknown[], from: AnswerSource = source()): readonly AnswerEvent[] {
   const reader = codec.openEventReader(from)
   const all = [...events.flatMap(event => reader.read(event)), ...reader.end()]
-  lawful(all)
+  assertCompleteStream(all)
   return all
 }
 

@@ -3,7 +3,7 @@
 
 import type { Conversation, ConversationMessage, GenerationSettings, TextPart } from '../neutral/conversation.ts'
 import type { SettingCodes } from '../neutral/default-settings.ts'
-import { addSettingLosses, isAsked } from '../neutral/default-settings.ts'
+import { addSettingLosses, isRequested } from '../neutral/default-settings.ts'
 import { shortened } from '../openai-chat/short-names.ts'
 import type { ConversationTarget } from '../protocol.ts'
 import { invalid } from '../request/checks.ts'
@@ -148,7 +148,7 @@ function writeSettings(settings: GenerationSettings, writing: ResponsesWriteCont
     flavour.missingFields.has(name) || (!hasSampling && (name === 'temperature' || name === 'top_p'))
   for (const name in fields) {
     if (fields[name] === undefined || !lacks(name)) continue
-    const isDefault = samplingNames.some(([setting, field]) => field === name && !isAsked(settings, setting))
+    const isDefault = samplingNames.some(([setting, field]) => field === name && !isRequested(settings, setting))
     if (!isDefault) losses.add(name)
     fields[name] = undefined
   }

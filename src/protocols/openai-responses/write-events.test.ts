@@ -5,8 +5,8 @@ import fc from 'fast-check'
 import { accumulateResponse } from 'openai/lib/responses/ResponseAccumulator'
 import type { Response, ResponseStreamEvent } from 'openai/resources/responses/responses'
 import { anyAnswer, anyEvents } from '../../../test/support/answers.ts'
+import { assertCompleteStream } from '../../../test/support/complete-stream.ts'
 import { expectCheap } from '../../../test/support/cpu.ts'
-import { lawful } from '../../../test/support/lawful.ts'
 import type { Wire } from '../../../test/support/responses-wire.ts'
 import { answerTargetOf, eventsOfSse, source } from '../../../test/support/responses-wire.ts'
 import type { Answer, AnswerEvent, AnswerPart, Finish } from '../neutral/answer.ts'
@@ -94,7 +94,7 @@ describe('a stream', () => {
   test('is valid for any valid events', () => {
     fc.assert(
       fc.property(anyEvents(1), events => {
-        lawful(events)
+        assertCompleteStream(events)
         checkLegal(streamed(events))
       }),
     )
@@ -309,7 +309,7 @@ describe('a written answer', () => {
     const reader = codec.openEventReader(source())
     const events = streamed(toEvents(answer)).flatMap(event => reader.read(event))
     const all = [...events, ...reader.end()]
-    lawful(all)
+    assertCompleteStream(all)
     const collected = collectAnswer(all)
     expect(collected).toEqual(codec.readWholeAnswer(plainAnswer(answer), source()))
     const unpacked = collected.choices[0]!.parts.map(part => {

@@ -204,34 +204,34 @@ function* scanOwnAccounts({ actorId, rank }: Scope): Steps<Scan | undefined> {
   return { walk: 'accountId', values: rows.map(({ id }) => id) }
 }
 
-export function* findRecords<C extends Columns>(columns: C, ask: RecordQuery): Steps<RecordPage<RowOf<C>>> {
-  const scan = yield* chooseScan(ask)
+export function* findRecords<C extends Columns>(columns: C, recordQuery: RecordQuery): Steps<RecordPage<RowOf<C>>> {
+  const scan = yield* chooseScan(recordQuery)
   if (scan === undefined) return { rows: [], next: null, early: false }
-  const { filter, scope, limit } = ask
+  const { filter, scope, limit } = recordQuery
   const sql = new RequestQuery()
   // On SQLite the CROSS JOIN keeps the order of the ids without sorting, so the query ends as soon as the page is full.
   const rows = yield* sql.all<SqlRow>(
-    ...['SELECT', selectList(columns), 'FROM (SELECT call_id AS id FROM (', scanSql(sql, scan, ask)],
+    ...['SELECT', selectList(columns), 'FROM (SELECT call_id AS id FROM (', scanSql(sql, scan, recordQuery)],
     `) s LIMIT ${sql.bind(ROWS_SCANNED_MAX)}) w`,
     { sqlite: 'CROSS JOIN', postgres: 'JOIN' },
     'record r ON r.call_id = w.id WHERE true',
     ...filterConditions(sql, filter).flatMap(condition => ['AND', condition]),
     scope === null ? '' : `AND ${boundScopeSql(sql, 'r.account_id', scope)}`,
-    { sqlite: '', postgres: ask.oldestFirst ? 'ORDER BY w.id' : 'ORDER BY w.id DESC' },
+    { sqlite: '', postgres: recordQuery.oldestFirst ? 'ORDER BY w.id' : 'ORDER BY w.id DESC' },
     `LIMIT ${sql.bind(limit + 1)}`,
   )
   const shown = rows.slice(0, limit).map(rowReader(columns))
   if (rows.length > limit) return { rows: shown, next: Number(rows[limit - 1]!.callId), early: false }
   const ending = new RequestQuery()
-  const ids = scanSql(ending, scan, ask)
+  const ids = scanSql(ending, scan, recordQuery)
   const [end] = yield* ending.all<SqlRow>(ids, `LIMIT 1 OFFSET ${ending.bind(ROWS_SCANNED_MAX - 1)}`)
   return { rows: shown, next: end === undefined ? null : Number(end.call_id), early: end !== undefined }
 }
 
-function scanSql(sql: RequestQuery, { walk, values }: Scan, ask: RecordQuery): SqlText {
-  const { from, before } = rangeOf(ask)
+function scanSql(sql: RequestQuery, { walk, values }: Scan, recordQuery: RecordQuery): SqlText {
+  const { from, before } = rangeOf(recordQuery)
   const bound = { values: values.map(value => sql.bind(value)), from: sql.bind(from), before: sql.bind(before) }
-  return recordScanSql(walk, bound, ask.oldestFirst ?? false)
+  return recordScanSql(walk, bound, recordQuery.oldestFirst ?? false)
 }
 
 function rangeOf({ filter, oldestFirst = false, after }: RecordQuery): { from: number; before: number } {

@@ -22,7 +22,7 @@ export async function checkRedis(url: Secret): Promise<string | undefined> {
   const password = decodeURIComponent(address.password)
   const user = decodeURIComponent(address.username)
   const login = password === '' ? [] : [command('AUTH', ...(user === '' ? [] : [user]), password)]
-  const text = await ask(address, [...login, command('INFO')].join(''), name)
+  const text = await sendCommands(address, [...login, command('INFO')].join(''), name)
   if (typeof text !== 'string') return text.away
   const answer = new Answer(text)
   if (password !== '') {
@@ -70,7 +70,7 @@ const command = (...words: readonly string[]): string =>
   `*${words.length}\r\n${words.map(word => `$${Buffer.byteLength(word)}\r\n${word}\r\n`).join('')}`
 
 /** Sends commands, and returns all that the server has answered when the answer of INFO is complete, or an error. */
-function ask(address: URL, commands: string, name: string): Promise<string | { readonly away: string }> {
+function sendCommands(address: URL, commands: string, name: string): Promise<string | { readonly away: string }> {
   const { promise, resolve, reject } = Promise.withResolvers<string | { readonly away: string }>()
   const isTls = ['rediss:', 'valkeys:', 'redis+tls:'].includes(address.protocol)
   const host = address.hostname.replace(/^\[|\]$/g, '')

@@ -88,7 +88,7 @@ interface Place {
   /** Active calls of this process. */
   active: number
   /** Calls that wait for an answer of Redis. */
-  asked: number
+  waiting: number
 }
 
 export class LimitCounters {
@@ -122,20 +122,20 @@ export class LimitCounters {
 
   /** Checks a call, and counts it if all limits admit it. Returns undefined if Redis is empty and must be filled first. */
   async admit(rates: readonly RateDemand[], places: readonly PlaceDemand[]): Promise<LimitReadings | undefined> {
-    const asked = places.map(({ key }) => this.#placeOf(key))
-    for (const place of asked) place.asked++
+    const counted = places.map(({ key }) => this.#placeOf(key))
+    for (const place of counted) place.waiting++
     try {
-      const reply = await this.#ask(rates, places, true)
-      if (reply?.isAdmitted) for (const place of asked) place.active++
+      const reply = await this.#check(rates, places, true)
+      if (reply?.isAdmitted) for (const place of counted) place.active++
       return reply
     } finally {
-      for (const place of asked) place.asked--
+      for (const place of counted) place.waiting--
     }
   }
 
   /** Checks a call and counts nothing. */
   look(rates: readonly RateDemand[], places: readonly PlaceDemand[]): Promise<LimitReadings | undefined> {
-    return this.#ask(rates, places, false)
+    return this.#check(rates, places, false)
   }
 
   /** Notes concurrent calls that were admitted without Redis. Redis gets to know them with the next sign of life. */
@@ -163,9 +163,9 @@ export class LimitCounters {
     const all = [...this.#places]
     for (let from = 0; from < all.length && this.isUp; from += BATCH_KEYS) {
       const batch = all.slice(from, from + BATCH_KEYS)
-      const values = batch.flatMap(([, { active, asked }]) => [String(active), String(asked)])
+      const values = batch.flatMap(([, { active, waiting }]) => [String(active), String(waiting)])
       const keys = batch.map(([key]) => key)
-      for (const [key, { active, asked }] of batch) if (active === 0 && asked === 0) this.#places.delete(key)
+      for (const [key, { active, waiting }] of batch) if (active === 0 && waiting === 0) this.#places.delete(key)
       await this.#run('renew', keys, values).catch(() => {}) // the next sign of life says the same
     }
   }
@@ -191,7 +191,7 @@ export class LimitCounters {
     await this.#flush()
   }
 
-  async #ask(
+  async #check(
     rates: readonly RateDemand[],
     places: readonly PlaceDemand[],
     counts: boolean,
@@ -249,7 +249,7 @@ export class LimitCounters {
   #placeOf(key: string): Place {
     let place = this.#places.get(key)
     if (place === undefined) {
-      place = { active: 0, asked: 0 }
+      place = { active: 0, waiting: 0 }
       this.#places.set(key, place)
     }
     return place

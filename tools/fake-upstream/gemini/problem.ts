@@ -43,8 +43,8 @@ function findToolsProblem(body: Json): Problem | undefined {
   const tools = recordsOf(body.tools)
   const hasFunctions = tools.some(tool => field(tool, 'functionDeclarations') !== undefined)
   const hasServerTools = tools.some(tool => Object.keys(tool).some(name => !CLIENT_TOOLS.includes(name)))
-  const isAsked = field(recordOf(field(body, 'toolConfig')), 'includeServerSideToolInvocations') === true
-  return hasFunctions && hasServerTools && !isAsked
+  const isRequested = field(recordOf(field(body, 'toolConfig')), 'includeServerSideToolInvocations') === true
+  return hasFunctions && hasServerTools && !isRequested
     ? createProblem(
         'Please enable tool_config.include_server_side_tool_invocations to use Built-in tools with Function calling.',
       )

@@ -4,7 +4,7 @@ import { assert } from '../../src/base/assert.ts'
 import type { AnswerEvent, PartOpening } from '../../src/protocols/neutral/answer.ts'
 
 /** Throws unless these are the events of one complete stream by the rules of answer.ts. */
-export function lawful(events: Iterable<AnswerEvent>): void {
+export function assertCompleteStream(events: Iterable<AnswerEvent>): void {
   const checker = new EventChecker()
   for (const event of events) checker.take(event)
   checker.end()
