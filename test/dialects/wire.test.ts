@@ -5,9 +5,10 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { buildFramesTo, streamHead } from '../../tools/fake-upstream/answers.ts'
 import { formatEvent } from '../../tools/fake-upstream/dialect.ts'
 import type { Script } from '../../tools/fake-upstream/script.ts'
-import { chunk, end, script, scripted, split } from '../../tools/fake-upstream/script.ts'
+import { chunk, end, gate, script, scripted, split } from '../../tools/fake-upstream/script.ts'
 import { openRaw } from '../forwarding/caller.ts'
 import type { Harness } from '../support/gateway.ts'
+import { post } from '../support/raw.ts'
 import type { CallerDialect } from './raw-callers.ts'
 import { callers, eventsOfBody, rawCallers, requestOf } from './raw-callers.ts'
 import type { Dialect } from './upstreams.ts'
@@ -111,4 +112,23 @@ test.each(callers.map(one => [one]))('a Gemini stream of one event is delivered 
     expect([rest, await textOf(callerDialect, 'gemini', one)]).toEqual([rest, 'Hello'])
   }
   expect(harness.lastRecord()).toMatchObject({ outcome: 'completed', output_tokens: 2 })
+})
+
+test('a candidate goes on while another one is finished', async () => {
+  const candidate = (index: number, text: string, more: object = {}): string =>
+    `data: ${JSON.stringify({ candidates: [{ index, content: { role: 'model', parts: [{ text }] }, ...more }] })}\n\n`
+  const [one, two] = [candidate(0, 'one', { finishReason: 'STOP' }), candidate(1, 'two')]
+  const last = candidate(1, 'last', { finishReason: 'STOP' })
+  const rest = Promise.withResolvers<void>()
+  harness.upstream.plan(script(streamHead, chunk(one), chunk(two), gate(rest.promise), chunk(last), end))
+  const body = { contents: [{ role: 'user', parts: [{ text: 'Hi' }] }], generationConfig: { candidateCount: 2 } }
+  const path = `/v1beta/models/${modelOf('gemini')}:streamGenerateContent?alt=sse`
+  const caller = openRaw(
+    harness.url,
+    post(path, { 'x-goog-api-key': key, 'content-type': 'application/json' }, JSON.stringify(body)),
+  )
+  await caller.until(({ text }) => text.includes('two'), 'what the second candidate says')
+  rest.resolve()
+  expect((await caller.whole()).text).toBe(one + two + last)
+  await harness.idle()
 })

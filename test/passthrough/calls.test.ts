@@ -1,6 +1,7 @@
 // Passthrough calls as bytes: what passes unchanged, what is refused, and what is held back.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import type { Step } from '../../tools/fake-upstream/script.ts'
 import { chunk, end, gate, head, reset, script } from '../../tools/fake-upstream/script.ts'
 import { openRaw, startHasty } from '../forwarding/caller.ts'
 import type { Harness } from '../support/gateway.ts'
@@ -307,4 +308,52 @@ test('a caller that leaves while it waits for an image pays for no image', async
   await harness.idle()
   const input = BigInt(Math.ceil(body.length / 4))
   expect(10_000_000_000n - nanosOf((await harness.balance(key)).balance)).toBe(input * 5_000n)
+})
+
+describe('a stream of two images', () => {
+  const image = (name: string): string =>
+    `data: ${JSON.stringify({
+      type: 'image_generation.completed',
+      b64_json: name,
+      usage: { input_tokens: 100, output_tokens: 1_000, total_tokens: 1_100 },
+    })}\n\n`
+  const eventsHead = head(200, { 'content-type': 'text/event-stream', 'transfer-encoding': 'chunked' })
+  const price = 100n * 5_000n + 1_000n * 32_000n
+
+  async function open(...rest: readonly Step[]) {
+    const key = await harness.key({ credit: '10' })
+    const headers = { 'authorization': `Bearer ${key}`, 'content-type': 'application/json' }
+    const body = JSON.stringify({ model: 'openai/gpt-image-1.5', prompt: 'A river', n: 2, stream: true })
+    harness.upstream.plan(script(eventsHead, chunk(image('first')), ...rest))
+    const spent = async (): Promise<bigint> => {
+      await harness.idle()
+      return 10_000_000_000n - nanosOf((await harness.balance(key)).balance)
+    }
+    return { caller: openRaw(harness.url, post('/v1/images/generations', headers, body)), spent }
+  }
+
+  test('delivers the first one while the second is made', async () => {
+    const second = Promise.withResolvers<void>()
+    const { caller, spent } = await open(gate(second.promise), chunk(image('second')), end)
+    await caller.until(({ text }) => text.includes('first'), 'the first image')
+    second.resolve()
+    expect((await caller.whole()).text).toBe(image('first') + image('second'))
+    expect(await spent()).toBe(2n * price)
+  })
+
+  test('that breaks off between them is an error, and no complete answer', async () => {
+    const broken = Promise.withResolvers<void>()
+    const { caller } = await open(gate(broken.promise), reset)
+    await caller.until(({ text }) => text.includes('first'), 'the first image')
+    broken.resolve()
+    await caller.until(({ text }) => text.includes('upstream_failed'), 'the error')
+    await harness.idle()
+    expect(harness.lastRecord()).toMatchObject({ outcome: 'upstream_failed' })
+  })
+
+  test('of which the upstream makes one only is complete', async () => {
+    const { caller, spent } = await open(end)
+    expect((await caller.whole()).text).toBe(image('first'))
+    expect(await spent()).toBe(price)
+  })
 })

@@ -92,6 +92,8 @@ export class AnswerReader {
   readonly #storedCall: AnswerStorage['storedCall']
   readonly #createdReferences: AnswerStorage['createdReferences']
   readonly #choices: number
+  /** How many finish events a whole answer has. */
+  readonly #finishesMax: number
   readonly #nowMs: () => number
   /** Converts frames where the caller speaks another dialect. */
   readonly #converter: FrameConverter | undefined
@@ -125,6 +127,7 @@ export class AnswerReader {
     this.#storedCall = exchange.storage.storedCall
     this.#createdReferences = upstreamProtocol === exchange.protocol ? exchange.storage.createdReferences : undefined
     this.#choices = exchange.call?.choices ?? 1
+    this.#finishesMax = exchange.call?.finishEvents ?? this.#choices
     this.#nowMs = exchange.timings.nowMs
     const isPassedOn = converter === undefined && !this.#isSliced && this.#createdReferences === undefined
     if (isPassedOn && this.#splitter instanceof SseSplitter) {
@@ -257,12 +260,18 @@ export class AnswerReader {
       if (frameReading.kind === 'garbage') checkBounds(data)
       noteFrame(this.#meter, frameReading, this.#choices, this.#meter.notReadingSinceMs)
       this.#repeated?.learn(bytes, frameReading)
-      const reading = this.#translated ? withError(frameReading) : frameReading
+      const reading = this.#untilLastFinish(this.#translated ? withError(frameReading) : frameReading)
       this.#createdReferences?.collect(reading.json)
       read.push(this.#isSliced ? this.#readLater(bytes, reading) : { bytes: this.#convert(bytes, reading), reading })
       if (reading.kind === 'terminal') break
     }
     return read
+  }
+
+  /** One choice or image is finished and others go on: their content must not wait for the end. */
+  #untilLastFinish(reading: FrameReading): FrameReading {
+    const goesOn = reading.kind === 'closing' && this.#meter.finishes < this.#finishesMax
+    return goesOn ? { ...reading, kind: 'content' } : reading
   }
 
   /** The upstream's own bytes, or their translation into the caller's dialect. */

@@ -71,6 +71,8 @@ export interface Call {
    * unfinished when the call ends early, or all at once.
    */
   readonly imageOrder?: 'in_turn' | 'at_once'
+  /** How many events of a stream finish a part of the answer, where this is not the number of choices. */
+  readonly finishEvents?: number
   /** The size of the text that the caller predicts as the answer. What the model rejects of it is billed as output. */
   readonly predictedBytes?: number
   /** No field of the request can make the answer shorter. */

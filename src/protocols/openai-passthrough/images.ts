@@ -46,6 +46,7 @@ function addImageUnits(call: Call, { images, frames, quality }: ImageOptions): C
     outputTokensMax: total * IMAGE_TOKENS_MAX,
     outputTokensGuess: total * tokensPerImage,
     outputGuessKind: 'outputImage',
+    finishEvents: images,
     // An image of several frames is one image of the answer, but each frame is billed.
     ...(frames === 1 && { imageOrder: 'at_once' }),
   }
