@@ -175,7 +175,7 @@ export class UpstreamResponse implements IncomingResponse, ConnectionUser {
     const isMuch = this.#bytes >= bounds.unreadBytesMax || this.#pieces.length >= PIECES_MAX
     if (!isMuch) return
     if (this.#awaited !== 'whole') return connection.pause()
-    const room = this.#room?.(this.#bytes)
+    const room = this.#parser.stage === 'whole' ? undefined : this.#room?.(this.#bytes)
     if (room === undefined) return
     connection.pause()
     void room.then(() => this.#connection?.resume())

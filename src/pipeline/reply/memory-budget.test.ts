@@ -65,6 +65,20 @@ describe('AnswerMemory', () => {
     await waits
   })
 
+  test('an answer that ends while it waits is not the one that is read further', async () => {
+    const memory = new AnswerMemory(MIB)
+    const [first, ended, third, fourth] = [memory.open(), memory.open(), memory.open(), memory.open()]
+    for (const lease of [first, ended, third, fourth]) lease.read(2 * MIB)
+    expect(isReadable(first.room(stop()))).toBe(true)
+    const rooms = [ended, third, fourth].map(lease => lease.room(stop()))
+    expect(rooms.some(isReadable)).toBe(false)
+    ended.close()
+    first.close()
+    await rooms[1]
+    third.close()
+    await rooms[2]
+  })
+
   test('whatever calls do, the memory stays within the budget plus the largest answer', async () => {
     const sizes = fc.array(fc.integer({ min: 1, max: 40 }), { minLength: 1, maxLength: 40 })
     await fc.assert(

@@ -52,7 +52,9 @@ export class AnswerMemory {
     if (more >= 0) return
     if (this.#exempt === lease && lease.bytes === 0) this.#exempt = undefined
     for (const waiting of this.#waiting) {
-      if (!this.mayGrow(waiting.lease)) return
+      // Without bytes its answer is over, and would never give the exemption back.
+      const isOver = waiting.lease.bytes === 0
+      if (!isOver && !this.mayGrow(waiting.lease)) return
       waiting.wake()
     }
   }
