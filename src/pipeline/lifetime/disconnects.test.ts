@@ -26,8 +26,13 @@ interface CallSetup {
   readonly inputReported?: boolean
   /** `billsWhenLeft` of the provider, and of the model. */
   readonly bills?: readonly [boolean, boolean?]
+  /** A background call; `detached`: it is stored, and its caller may disconnect. */
+  readonly background?: 'begins' | 'detached'
   readonly accountId?: number
 }
+
+const stateOf = ({ background }: Pick<CallSetup, 'background'>) =>
+  background === undefined ? {} : { state: { background: true } }
 
 function callOf({ claimed, held, forwarded = true, bills = [false], accountId = 1, ...setup }: CallSetup) {
   const permit = { caller: { accountId } }
@@ -42,14 +47,20 @@ function callOf({ claimed, held, forwarded = true, bills = [false], accountId = 
     price: setup.priced ? {} : undefined,
     size: { inputTokensMax: setup.input === undefined ? 10 : 131_072 },
   }
-  const call = { dialect: 'openai-responses', searchesMax: 0, textOnly: false, serverTools: setup.input === 'tools' }
+  const call = {
+    dialect: 'openai-responses',
+    searchesMax: 0,
+    textOnly: false,
+    serverTools: setup.input === 'tools',
+    ...stateOf(setup),
+  }
   const early = { usage: { input: 5, output: 1 }, outputBytes: 4 }
   const reported = { content: true, usage: { input: 1, output: 1 }, outputBytes: 4, reportedBytes: 4 }
   const state = { permit, options: claimed ? { claim } : {}, ...(held && { hold: {} }) }
   const meter = { ...newMeter(), forwarded, ...(setup.inputReported && early), ...(setup.reported && reported) }
   const exchange = {
     call,
-    lifetime: { stop, callerGone },
+    lifetime: { stop, callerGone, detached: setup.background === 'detached' },
     attempt: { candidate, meter },
     timings: { nowMs: () => setup.silentMs ?? 0 },
     ...state,
@@ -65,6 +76,10 @@ test('a call with a hold runs on only with an idempotency key, or if it is bille
     [{ claimed: true, held: false }, callerLeft, undefined],
     [{ claimed: true, held: true }, undefined, callerLeft],
     [{ claimed: true, held: true, forwarded: false }, undefined, callerLeft],
+    // Its caller does not know a background call that is not stored yet.
+    [{ claimed: true, held: true, background: 'begins' }, callerLeft, undefined],
+    [{ held: true, bills: [true], background: 'begins' }, callerLeft, undefined],
+    [{ claimed: true, held: true, background: 'detached' }, undefined, undefined],
     [{ held: true, bills: [true] }, undefined, callerLeft],
     [{ held: false, bills: [true] }, callerLeft, undefined],
     [{ held: true, forwarded: false, bills: [true] }, callerLeft, undefined],

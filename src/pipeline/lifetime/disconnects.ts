@@ -79,10 +79,12 @@ const accountOf = ({ permit }: Exchange): number => permit!.caller.accountId
 /** Before the hold nothing was sent upstream, so there is nothing to finish. */
 function mayRunOn(exchange: Exchange): boolean {
   const { hold, attempt } = exchange
-  const { isOver } = exchange.lifetime
+  const { isOver, detached } = exchange.lifetime
   const { claim } = exchange.options
   const { candidate, meter } = attempt
   if (isOver || hold === undefined) return false
+  // A background call that is not stored yet: its caller does not know it.
+  if (exchange.call?.state?.background === true && !detached) return false
   if (claim !== undefined) return true
   if (!meter.forwarded || candidate === undefined) return false
   return candidate.model.billsWhenLeft ?? (candidate.provider.can.billsWhenLeft || awaitsReport(exchange))
