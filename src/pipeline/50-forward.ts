@@ -58,6 +58,8 @@ export function buildForward(parts: ForwardParts): Forward {
       exchange.settlement.firstContentMs = firstMs
       channelUse.noteAnswer({ firstContentMs: firstMs - sinceMs, upstreamLimits: responseHead.limits }, nowMs)
       exchange.attempt.channelUse = use // the end of the call ends the use, because only then its tokens are known
+      // The caller left, and the call was settled while its answer was being opened.
+      if (exchange.lifetime.isOver) use.end({ verdict: 'left' })
       return opened
     } catch (fault) {
       const failed = fault instanceof AttemptFailed ? fault : undefined
