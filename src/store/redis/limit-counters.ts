@@ -161,11 +161,12 @@ export class LimitCounters {
   async renew(): Promise<void> {
     void this.#flush()
     const all = [...this.#places]
+    // Also while Redis is away: callers may choose names of models, and each is a place.
+    for (const [key, { active, waiting }] of all) if (active === 0 && waiting === 0) this.#places.delete(key)
     for (let from = 0; from < all.length && this.isUp; from += BATCH_KEYS) {
       const batch = all.slice(from, from + BATCH_KEYS)
       const values = batch.flatMap(([, { active, waiting }]) => [String(active), String(waiting)])
       const keys = batch.map(([key]) => key)
-      for (const [key, { active, waiting }] of batch) if (active === 0 && waiting === 0) this.#places.delete(key)
       await this.#run('renew', keys, values).catch(() => {}) // the next sign of life says the same
     }
   }
