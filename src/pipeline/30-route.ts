@@ -10,9 +10,8 @@ import { checkModelAllowed } from '../identity/key-rights.ts'
 import type { Call } from '../protocols/neutral/call.ts'
 import type { Protocol } from '../protocols/protocol.ts'
 import type { Service } from '../protocols/request/services.ts'
-import { USES_MAX } from '../protocols/request/services.ts'
 import type { Candidate, Permit, Route } from './exchange.ts'
-import { sizeOn } from './route/call-size.ts'
+import { sizeOn, translatedBounds } from './route/call-size.ts'
 import type { Target, TargetChannel, TargetGroup, Targets } from './route/targets.ts'
 import { selectUsable } from './route/usable.ts'
 
@@ -89,9 +88,7 @@ export function buildRoute({ targets, prices, dateMs }: RouteParts): RouteCall {
     const { names, provider, model, channels, upstreamProtocol, otherProtocols, option } = target
     const found = { names, provider, model, channels, upstreamProtocol, option, price }
     const sized = { ...found, withoutSearch }
-    // The caller's bound of searches may be lost in a translation.
-    const isUnbounded = call.searchesMax > 0 && upstreamProtocol !== protocol
-    const size = sizeOn(sized, isUnbounded ? { ...call, searchesMax: Math.max(call.searchesMax, USES_MAX) } : call)
+    const size = sizeOn(sized, upstreamProtocol === protocol ? call : translatedBounds(call, target))
     const candidate = { ...(withoutSearch ? sized : found), size }
     return otherProtocols === undefined ? candidate : { ...candidate, otherProtocols }
   }

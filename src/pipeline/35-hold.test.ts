@@ -6,13 +6,15 @@ import type { NanosPerMillion } from '../base/money/money.ts'
 import { Stop } from '../base/stop.ts'
 import type { HoldOutcome, HoldRequest } from '../billing/ledger.ts'
 import type { TokenCount } from '../billing/token-counter-thread.ts'
+import type { Call } from '../protocols/neutral/call.ts'
 import { readCall } from '../protocols/openai-chat/request.ts'
+import type { Protocol } from '../protocols/protocol.ts'
 import type { MoneyText } from '../store/ledger/money-text.ts'
 import type { Model } from '../upstreams/provider.ts'
 import { buildHold } from './35-hold.ts'
 import type { Exchange, Hold, Route, StopReason } from './exchange.ts'
 import { callerLeft, newAttempt, newCallParts } from './exchange.ts'
-import { sizeOf } from './route/call-size.ts'
+import { sizeOf, translatedBounds } from './route/call-size.ts'
 import { LargeAnswers } from './settle/large-answers.ts'
 
 /** One nano-dollar per token of input and output. */
@@ -226,6 +228,17 @@ describe('the size of a call', () => {
     const thinking = (limits: Partial<Model>) => sizeOf(capped(7), { id: 'b', ...limits }, { capsThought: false })
     expect(thinking({})).toMatchObject({ outputTokensMax: 7, thoughtTokensMax: 32_768 })
     expect(thinking(limited)).toMatchObject({ outputTokensMax: 7, thoughtTokensMax: 500 })
+  })
+
+  test('includes what a translated request may ask for beyond the caller', () => {
+    const speaks = (least: number) => ({ codec: { outputTokensMin: least } }) as Protocol
+    const boundsWith = (call: Call, least: number, others?: readonly number[]) =>
+      translatedBounds(call, { upstreamProtocol: speaks(least), ...(others && { otherProtocols: others.map(speaks) }) })
+    expect([7, 8, 16].map(least => boundsWith(capped(7), least).outputTokensMax)).toEqual([7, 8, 16])
+    expect(boundsWith(capped(7), 1, [1, 16]).outputTokensMax).toBe(16)
+    expect(boundsWith(capped(16), 16)).toEqual(capped(16))
+    expect(boundsWith(text, 16)).toBe(text)
+    expect(boundsWith({ ...text, searchesMax: 1 }, 16)).toEqual({ ...text, searchesMax: 10 })
   })
 
   test('includes every choice and every search', () => {

@@ -116,6 +116,8 @@ export interface Codec {
   followStream(target: AnswerTarget, keepsContent: boolean): StreamFollower
   /** Settings of the generation that requests of this dialect cannot have, and other dialects can. Default none. */
   readonly missingSettings?: readonly (keyof GenerationSettings)[]
+  /** The least cap on output tokens that upstreams of this dialect accept. */
+  readonly outputTokensMin: number
   /** Whether media at a URL must be sent inside the request. Absent: the upstream fetches every URL itself. */
   mustInline?(source: MediaSource, kind: MediaPart['kind']): boolean
 }

@@ -62,6 +62,19 @@ const map = objectOf({ scores: { type: 'object', additionalProperties: { type: '
 const tree = objectOf({ children: { type: 'array', items: { $ref: '#' } } })
 const union = objectOf({ car: { oneOf: [objectOf({ a: text }), objectOf({ b: text })] } })
 
+test.each<readonly [string, Dialect, string]>([
+  ['says nothing of JSON', 'openai-chat', 'Be brief.'],
+  ['says nothing of JSON', 'openai-responses', 'Be brief.'],
+  ['mentions JSON in its instructions', 'openai-chat', 'Answer in JSON.'],
+  ['mentions JSON in its instructions', 'openai-responses', 'Answer in JSON.'],
+])('the JSON mode of a request that %s is accepted by %s', async (_name, upstream, system) => {
+  const { status, losses } = await sendGemini(upstream, {
+    systemInstruction: { parts: [{ text: system }] },
+    generationConfig: { responseMimeType: 'application/json' },
+  })
+  expect([status, losses]).toEqual([200, null])
+})
+
 test.each([
   ['an open map', map],
   ['recursion', tree],

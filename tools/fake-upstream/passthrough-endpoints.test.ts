@@ -85,12 +85,12 @@ describe('models', () => {
   test('answer in JSON on request', async () => {
     const reply = await openAi().chat.completions.create({
       model: 'json',
-      messages: [{ role: 'user', content: 'hi' }],
+      messages: [{ role: 'user', content: 'JSON' }],
       response_format: { type: 'json_object' },
     })
     const config = { responseMimeType: 'application/json' }
     const other = await google().generateContent({ model: 'json', contents: 'hi', config })
-    expect([reply.choices[0]!.message.content, other.text]).toEqual(['{"echo":"hi"}', '{"echo":"hi"}'])
+    expect([reply.choices[0]!.message.content, other.text]).toEqual(['{"echo":"JSON"}', '{"echo":"hi"}'])
   })
 })
 

@@ -39,6 +39,11 @@ const resultMessage = { role: 'tool', tool_call_id: 'c1', content: '12:00' }
 const chat: readonly Row[] = [
   ['an answered call', { messages: [text('user'), callMessage, resultMessage] }, undefined],
   ['max_tokens', { messages: [text('user')], max_tokens: 5 }, undefined],
+  [
+    'the JSON mode without the word',
+    { messages: [text('user')], response_format: { type: 'json_object' } },
+    "must contain the word 'json'",
+  ],
   ['a developer', { messages: [text('developer'), text('user')] }, undefined],
   [
     'a result without its call',
@@ -310,6 +315,13 @@ const responses: readonly Row[] = [
     "Invalid value: 'input_text'",
   ],
   ['no input', {}, "Missing required parameter: 'input'"],
+  ['a cap below 16', { input: 'x', max_output_tokens: 15 }, 'Expected a value >= 16'],
+  [
+    'the JSON mode with JSON in the instructions only',
+    { input: 'x', instructions: 'JSON', text: { format: { type: 'json_object' } } },
+    "must contain the word 'json'",
+  ],
+  ['the JSON mode', { input: 'x as json', text: { format: { type: 'json_object' } } }, undefined],
 ]
 
 describe.each(responses)('responses: %s', (_name, body, message) => {

@@ -41,15 +41,17 @@ function mayCarryMore(
 ): boolean {
   const { thinking } = model.traits ?? provider.traits
   if (thinking !== undefined && thinking !== 'none') return false
-  const gained = missingSettings(upstreamProtocol.codec).filter(
-    name => isRequested(settings, name) && !missingSettings(other.codec).includes(name),
-  )
+  const lostThere = lostSettings(other.codec, settings)
+  const gained = lostSettings(upstreamProtocol.codec, settings).filter(name => !lostThere.includes(name))
   return thinking === 'none' ? gained.length > 0 : gained.includes('choices')
 }
 
-const noSettings: readonly (keyof GenerationSettings)[] = []
-const missingSettings = (codec: Codec | undefined): readonly (keyof GenerationSettings)[] =>
-  codec?.missingSettings ?? noSettings
+/** The settings of the request that a dialect does not have. */
+function lostSettings(codec: Codec | undefined, settings: GenerationSettings): readonly (keyof GenerationSettings)[] {
+  const missing = (codec?.missingSettings ?? []).filter(name => isRequested(settings, name))
+  const isBelowLeast = (settings.outputTokensMax ?? Infinity) < (codec?.outputTokensMin ?? 0)
+  return isBelowLeast ? [...missing, 'outputTokensMax'] : missing
+}
 
 /** How much a request in the dialect of the candidate loses. Infinite where it would be refused. */
 function countLosses(context: AttemptContext, conversation: Conversation): number {

@@ -112,25 +112,31 @@ export function writeTranslated(
   const { losses } = source.notes
   losses.addAll(conversation.lostFields)
   checkReadable(conversation, upstreamProtocol.name, exchange.protocol.messagesFieldName ?? 'messages')
-  const body = upstreamCodec.writeConversation(
-    candidate.withoutSearch ? withoutSearch(conversation, losses) : conversation,
-    {
-      model: model.id,
-      traits: model.traits ?? provider.traits,
-      outputTokensMax: size.outputTokensMax,
-      cap: capFor(hold, candidate),
-      capField: provider.can.outputCap,
-      askUsage: provider.can.streamUsage,
-      chatFields: provider.can.chatFields,
-      missingChatFields: provider.can.missingChatFields,
-      callIdChars: provider.can.callIdChars,
-      origin: source.origin,
-      media,
-      notes: source.notes,
-    },
-  )
+  const capped = withLeastCap(conversation, upstreamCodec.outputTokensMin, losses)
+  const body = upstreamCodec.writeConversation(candidate.withoutSearch ? withoutSearch(capped, losses) : capped, {
+    model: model.id,
+    traits: model.traits ?? provider.traits,
+    outputTokensMax: size.outputTokensMax,
+    cap: capFor(hold, candidate),
+    capField: provider.can.outputCap,
+    askUsage: provider.can.streamUsage,
+    chatFields: provider.can.chatFields,
+    missingChatFields: provider.can.missingChatFields,
+    callIdChars: provider.can.callIdChars,
+    origin: source.origin,
+    media,
+    notes: source.notes,
+  })
   losses.throwIfStrict(exchange.options.strict)
   return body
+}
+
+/** Upstreams of some dialects refuse the small cap of a probe or of a question to be answered in one token. */
+function withLeastCap(conversation: Conversation, least: number, losses: Losses): Conversation {
+  const { settings } = conversation
+  if (settings.outputTokensMax === undefined || settings.outputTokensMax >= least) return conversation
+  losses.add('max_output_tokens')
+  return { ...conversation, settings: { ...settings, outputTokensMax: least } }
 }
 
 /**

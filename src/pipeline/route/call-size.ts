@@ -3,6 +3,7 @@
 import type { CallSize } from '../../billing/price.ts'
 import { mediaTokensMax } from '../../protocols/media/media-tokens.ts'
 import type { Call } from '../../protocols/neutral/call.ts'
+import { USES_MAX } from '../../protocols/request/services.ts'
 import type { Capabilities, Model } from '../../upstreams/provider.ts'
 import type { Candidate } from '../exchange.ts'
 import { maxToolUses } from '../settle/tool-uses.ts'
@@ -21,6 +22,23 @@ export function sizeOn(candidate: Omit<Candidate, 'size'>, call: Call): CallSize
   const size = sizeOf(withoutSearch ? { ...call, searchesMax: 0 } : call, known, provider.can)
   const uses = maxToolUses(candidate, call, size.searchesMax > 0)
   return uses === undefined ? size : { ...size, units: { ...size.units, ...uses } }
+}
+
+/** The bounds of a call that another dialect may not keep: of searches, and a cap below the least one of the dialect. */
+export function translatedBounds(
+  call: Call,
+  { upstreamProtocol, otherProtocols = [] }: Pick<Candidate, 'upstreamProtocol' | 'otherProtocols'>,
+): Call {
+  const { searchesMax, outputTokensMax } = call
+  let least = upstreamProtocol.codec?.outputTokensMin ?? 0
+  for (const { codec } of otherProtocols) least = Math.max(least, codec?.outputTokensMin ?? 0)
+  const isRaised = outputTokensMax !== undefined && outputTokensMax < least
+  if (searchesMax === 0 && !isRaised) return call
+  return {
+    ...call,
+    ...(searchesMax > 0 && { searchesMax: Math.max(searchesMax, USES_MAX) }),
+    ...(isRaised && { outputTokensMax: least }),
+  }
 }
 
 type Capped = Pick<Capabilities, 'capsThought'>

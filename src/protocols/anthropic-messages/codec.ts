@@ -18,6 +18,7 @@ export const codec: Codec = {
   openEventWriter: request => new MessageEventWriter(request),
   followStream: (target, keepsContent) => new MessageStreamFollower(target, keepsContent),
   missingSettings: ['seed', 'frequencyPenalty', 'presencePenalty', 'logprobs', 'logitBias', 'choices'],
+  outputTokensMin: 0, // fills the cache and answers nothing
   // The provider fetches https URLs only.
   mustInline: source => source.at === 'url' && !/^https:/i.test(source.url),
 }

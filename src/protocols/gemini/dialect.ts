@@ -42,6 +42,7 @@ export const gemini = {
     writeWholeAnswer,
     openEventWriter,
     followStream: (target, keepsContent) => new GeminiStreamFollower(target, keepsContent),
+    outputTokensMin: 1,
     mustInline: needsInline,
   },
 } as const satisfies Protocol

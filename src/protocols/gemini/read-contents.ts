@@ -30,6 +30,7 @@ const ROLE_BY_NAME: ReadonlyMap<unknown, Role> = new Map<unknown, Role>([
   [undefined, 'user'],
   ['user', 'user'],
   ['function', 'user'],
+  ['tool', 'user'], // the examples of the SDK have it for results
   ['model', 'assistant'],
 ])
 

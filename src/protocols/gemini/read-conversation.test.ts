@@ -68,11 +68,11 @@ describe('messages:', () => {
     expect(read({ contents })).toEqual(read({ contents }))
   })
 
-  test('tool results are read: by id, without a call, failed, and with an image', () => {
+  test.each(['user', 'function', 'tool'])('tool results of the role %s are read', role => {
     const contents = [
       { role: 'model', parts: [{ functionCall: { id: 'x', name: 'f' } }, { functionCall: { id: 'y', name: 'f' } }] },
       {
-        role: 'function',
+        role,
         parts: [
           { functionResponse: { id: 'y', name: 'f', response: { error: 'no' } } },
           { functionResponse: { id: 'x', name: 'f', response: { a: 1 }, parts: [{ inlineData: image }] } },

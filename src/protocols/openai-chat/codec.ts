@@ -19,6 +19,7 @@ export function buildCodec(flavour: ChatFlavour): Codec {
     openEventWriter: target => new ChatEventWriter(target, flavour),
     followStream: (target, keepsContent) => new ChatStreamFollower({ target, flavour, keepsContent }),
     missingSettings: ['topK'],
+    outputTokensMin: 1,
     mustInline: (_source, kind) => !flavour.fetchesFiles && (kind === 'audio' || kind === 'file'),
   }
 }

@@ -514,4 +514,26 @@ describe('settings', () => {
     expect(withoutSchema.losses).toEqual(['response_format.json_schema'])
     expect(write({ format: { kind: 'json' } }).body.response_format).toEqual({ type: 'json_object' })
   })
+
+  test('mention JSON in the only system message, where upstreams want the word', () => {
+    const textOf = (role: 'system' | 'user', text: string): ConversationMessage => ({
+      role,
+      parts: [{ kind: 'text', text }],
+    })
+    const sent = (messages: readonly ConversationMessage[]) =>
+      write({ messages, format: { kind: 'json' } }, { chatFields: [] }).body.messages.map(({ role, content }) => [
+        role,
+        content,
+      ])
+    const words = 'Answer with a JSON object.'
+    expect(sent([textOf('user', 'Hi')])).toEqual([
+      ['system', words],
+      ['user', 'Hi'],
+    ])
+    expect(sent([textOf('system', 'Be brief.'), textOf('user', 'Hi')])).toEqual([
+      ['system', `Be brief.\n\n${words}`],
+      ['user', 'Hi'],
+    ])
+    expect(sent([textOf('user', 'Give me Json')])).toEqual([['user', 'Give me Json']])
+  })
 })

@@ -7,11 +7,12 @@ import type {
   Conversation,
   ConversationMessage,
   GenerationSettings,
-  OutputFormat,
   ReasoningOptions,
 } from '../neutral/conversation.ts'
 import type { SettingCodes } from '../neutral/default-settings.ts'
 import { addSettingLosses } from '../neutral/default-settings.ts'
+import { isInstruction } from '../neutral/instructions.ts'
+import { JSON_WORDS, mentionsJson, schemaWords } from '../neutral/json-words.ts'
 import { acceptedPenalties } from '../neutral/penalties.ts'
 import type { ConversationTarget } from '../protocol.ts'
 import { invalid } from '../request/checks.ts'
@@ -73,14 +74,17 @@ const isDefault = (name: BasicChatField, value: unknown): boolean =>
 
 const SCHEMA_NAME = 'answer'
 
-/** A model without support for schemas gets the schema in a system message. */
+/** A model without support for schemas gets the schema in the system message. */
 function writeFormat(
   conversation: Conversation,
   writing: ChatToolWriteContext,
 ): { format?: object; turns: readonly ConversationMessage[] } {
   const { format, messages, tools } = conversation
   if (format === undefined) return { turns: messages }
-  if (format.kind === 'json') return { format: { type: 'json_object' }, turns: messages }
+  if (format.kind === 'json') {
+    const turns = mentionsJson(messages) ? messages : withInstruction(messages, JSON_WORDS)
+    return { format: { type: 'json_object' }, turns }
+  }
   const { traits, notes } = writing.target
   if (traits.schema !== false && (traits.schemaWithTools !== false || tools.length === 0)) {
     const { name, description } = format
@@ -90,15 +94,18 @@ function writeFormat(
     return { format: { type: 'json_schema', json_schema: wrapper }, turns: messages }
   }
   notes.losses.add('response_format.json_schema')
-  return { format: { type: 'json_object' }, turns: [schemaMessage(format), ...messages] }
+  return { format: { type: 'json_object' }, turns: withInstruction(messages, schemaWords(format.schema)) }
 }
 
 const schemaName = (name: string | undefined): string =>
   name?.replace(/[^a-zA-Z0-9_-]/g, '_').slice(0, 64) || SCHEMA_NAME
 
-function schemaMessage({ schema }: OutputFormat & { readonly kind: 'schema' }): ConversationMessage {
-  const text = `Answer with nothing but a JSON object that matches this JSON schema:\n${JSON.stringify(schema)}`
-  return { role: 'system', parts: [{ kind: 'text', text }] }
+/** Some upstreams accept a system message only at the beginning, so there is never a second one. */
+function withInstruction(messages: readonly ConversationMessage[], text: string): readonly ConversationMessage[] {
+  const part = { kind: 'text', text } as const
+  const [first, ...rest] = messages
+  if (first === undefined || !isInstruction(first)) return [{ role: 'system', parts: [part] }, ...messages]
+  return [{ ...first, parts: [...first.parts, part] } as ConversationMessage, ...rest]
 }
 
 /** The efforts for budgets in tokens, each up to its limit. */

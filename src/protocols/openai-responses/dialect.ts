@@ -56,6 +56,7 @@ export function buildResponsesProtocol(
       openEventWriter: target => openEventWriter(target, flavour),
       followStream: (target, keepsContent) => new ResponsesStreamFollower(target, keepsContent),
       missingSettings,
+      outputTokensMin: flavour.outputTokensMin,
     },
   }
 }

@@ -4,6 +4,8 @@ export interface ResponsesFlavour {
   readonly name: 'openai-responses' | 'ark-responses'
   /** Request fields that upstreams of this flavour do not have. */
   readonly missingFields: ReadonlySet<string>
+  /** The least cap on output tokens that upstreams of this flavour accept. */
+  readonly outputTokensMin: number
   /** Service tiers that upstreams of this flavour have. */
   readonly serviceTiers: readonly string[]
   /** Has the role `developer` in addition to `system`. */
@@ -31,6 +33,7 @@ export interface ResponsesFlavour {
 export const openaiFlavour: ResponsesFlavour = {
   name: 'openai-responses',
   missingFields: new Set(),
+  outputTokensMin: 16,
   serviceTiers: ['auto', 'default', 'flex', 'scale', 'priority', 'fast', 'ultrafast'],
   hasDeveloperRole: true,
   hasCacheBreakpoints: true,
@@ -47,6 +50,7 @@ export const openaiFlavour: ResponsesFlavour = {
 export const arkFlavour: ResponsesFlavour = {
   name: 'ark-responses',
   missingFields: new Set(['metadata', 'top_logprobs', 'verbosity', 'prompt_cache_options', 'user']),
+  outputTokensMin: 1,
   serviceTiers: ['auto', 'default'],
   hasDeveloperRole: false,
   hasCacheBreakpoints: false,

@@ -166,6 +166,23 @@ describe('a conversation is written:', () => {
     expect((plain.input as Wire[]).at(-1)).toMatchObject({ role: 'developer' })
     const messages: readonly ConversationMessage[] = [{ role: 'user', parts: [{ kind: 'text', text: 'give me json' }] }]
     expect(write(conversationOf({ messages, format: { kind: 'json' } })).json.input).toHaveLength(1)
+    // Upstreams do not look into the instructions.
+    const system = { role: 'system', parts: [{ kind: 'text', text: 'Answer in JSON.' }] } as const
+    const user = { role: 'user', parts: [{ kind: 'text', text: 'Hi' }] } as const
+    const instructed = write(conversationOf({ messages: [system, user], format: { kind: 'json' } })).json
+    expect(instructed).toMatchObject({ instructions: 'Answer in JSON.', input: [{}, { role: 'developer' }] })
+  })
+
+  test('a schema that the model cannot be held to is written in a message', () => {
+    const schema = { type: 'object', properties: { a: {} } }
+    const messages: readonly ConversationMessage[] = [{ role: 'user', parts: [{ kind: 'text', text: 'give me json' }] }]
+    const conversation = conversationOf({ messages, format: { kind: 'schema', schema } })
+    for (const flavour of [undefined, 'ark-responses'] as const) {
+      const { json, losses } = write(conversation, { traits: { schema: false } }, flavour)
+      expect([json.text, losses]).toEqual([{ format: { type: 'json_object' } }, ['response_format.json_schema']])
+      const [, told] = json.input as { content: Wire[] }[]
+      expect(told!.content[0]!.text).toContain(JSON.stringify(schema))
+    }
   })
 
   test('a prompt is cached only up to its breakpoints, which is a loss if the model has none', () => {

@@ -1,9 +1,16 @@
 // Writes a neutral conversation as a Responses request. The upstream stores nothing: the request has the whole
 // conversation, and thoughts come back with encrypted reasoning state.
 
-import type { Conversation, ConversationMessage, GenerationSettings, TextPart } from '../neutral/conversation.ts'
+import type {
+  Conversation,
+  ConversationMessage,
+  GenerationSettings,
+  OutputFormat,
+  TextPart,
+} from '../neutral/conversation.ts'
 import type { SettingCodes } from '../neutral/default-settings.ts'
 import { addSettingLosses, isRequested } from '../neutral/default-settings.ts'
+import { JSON_WORDS, mentionsJson, schemaWords } from '../neutral/json-words.ts'
 import { shortened } from '../openai-chat/short-names.ts'
 import type { ConversationTarget } from '../protocol.ts'
 import { invalid } from '../request/checks.ts'
@@ -55,7 +62,7 @@ function requestOf(conversation: Conversation, { flavour, target }: ResponsesTar
   const writtenFormat = format && writeFormat(format, writing, tools.length > 0)
   const input = writeMessages(turns, writing)
   if (input.length === 0) throw invalid('messages', 'must contain something that this model can read')
-  const needsJsonMessage = writtenFormat?.type === 'json_object' && !mentionsJson(conversation.messages)
+  const jsonWords = writtenFormat?.type === 'json_object' ? jsonWordsFor(format, turns) : undefined
   const text = { ...(writtenFormat && { format: writtenFormat }), ...verbosity(settings, writing) }
   const include = [
     ...(reasoning.thinks ? ['reasoning.encrypted_content'] : []),
@@ -66,7 +73,7 @@ function requestOf(conversation: Conversation, { flavour, target }: ResponsesTar
   return {
     model: target.model,
     ...(instructions !== undefined && { instructions }),
-    input: needsJsonMessage ? [...input, jsonMessage(flavour)] : input,
+    input: jsonWords === undefined ? input : [...input, writeInstruction(jsonWords, flavour)],
     ...written,
     ...(parallelCalls !== undefined && tools.length > 0 && { parallel_tool_calls: parallelCalls }),
     ...(Object.keys(text).length > 0 && { text }),
@@ -92,14 +99,16 @@ function splitInstructions(turns: readonly ConversationMessage[]): {
   return instructions === '' ? { turns } : { instructions, turns: rest }
 }
 
-/** Upstreams refuse the JSON mode without a schema unless the conversation contains the word JSON. */
-const mentionsJson = (turns: readonly ConversationMessage[]): boolean =>
-  turns.some(({ parts }) => parts.some(part => part.kind === 'text' && /json/i.test(part.text)))
+/** The JSON mode holds the model to no schema, and the word JSON in `instructions` does not count. */
+function jsonWordsFor(format: OutputFormat | undefined, turns: readonly ConversationMessage[]): string | undefined {
+  if (format?.kind === 'schema') return schemaWords(format.schema)
+  return mentionsJson(turns) ? undefined : JSON_WORDS
+}
 
-const jsonMessage = (flavour: ResponsesFlavour): Json => ({
+const writeInstruction = (text: string, flavour: ResponsesFlavour): Json => ({
   type: 'message',
   role: flavour.hasDeveloperRole ? 'developer' : 'system',
-  content: [{ type: 'input_text', text: 'Answer with a JSON object.' }],
+  content: [{ type: 'input_text', text }],
 })
 
 function verbosity(settings: GenerationSettings, { flavour, target }: ResponsesWriteContext): Json {

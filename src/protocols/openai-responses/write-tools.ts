@@ -115,7 +115,7 @@ export function writeFormat(
   if (format.kind === 'json') return { type: 'json_object' }
   const { traits, notes } = target
   if (traits.schema === false || (traits.schemaWithTools === false && hasTools)) {
-    notes.losses.add('format.schema')
+    notes.losses.add('response_format.json_schema')
     return { type: 'json_object' }
   }
   const {

@@ -77,7 +77,7 @@ function findContentsProblem(given: readonly Json[], ordinal: number): Problem |
   let open: readonly Json[] = []
   for (const [at, content] of contents.entries()) {
     const role = content.role ?? 'user'
-    if (!['user', 'model', 'function'].includes(stringOf(role))) {
+    if (!['user', 'model', 'function', 'tool'].includes(stringOf(role))) {
       return createProblem('Please use a valid role: user, model.')
     }
     if (partsOf(content).length === 0)

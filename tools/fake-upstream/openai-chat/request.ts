@@ -88,7 +88,15 @@ export function findChatProblem(request: ReceivedRequest): Problem | undefined {
   const body = bodyOf(request)
   if (body === undefined) return { message: 'We could not parse the JSON body of your request.' }
   if (!isRecord(body)) return { message: 'The request body must be a JSON object.' }
-  return findFieldProblem(body) ?? findMessageProblem(recordsOf(body.messages), roles)
+  return findFieldProblem(body) ?? findMessageProblem(recordsOf(body.messages), roles) ?? findFormatProblem(body)
+}
+
+function findFormatProblem(body: Json): Problem | undefined {
+  if (recordOf(body.response_format).type !== 'json_object') return undefined
+  if (recordsOf(body.messages).some(({ content }) => textsOf(content).some(text => /json/i.test(text))))
+    return undefined
+  const rule = "must contain the word 'json' in some form, to use 'response_format' of type 'json_object'."
+  return { message: `'messages' ${rule}`, param: 'messages' }
 }
 
 export function findFieldProblem(body: Json): Problem | undefined {

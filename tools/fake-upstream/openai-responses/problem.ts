@@ -90,7 +90,15 @@ function findToolsProblem(body: Json): Problem | undefined {
       return refuse(`Unknown parameter: '${param}'.`, param, 'unknown_parameter')
     }
   }
-  const format = recordOf(recordOf(body.text).format)
+  return findFormatProblem(recordOf(recordOf(body.text).format), itemsOf(body.input))
+}
+
+function findFormatProblem(format: Json, items: readonly Json[]): Problem | undefined {
+  // The instructions do not count.
+  if (format.type === 'json_object' && !/json/i.test(JSON.stringify(items.map(({ content }) => content)))) {
+    const rule = "must contain the word 'json' in some form to use 'text.format' of type 'json_object'."
+    return refuse(`Response input messages ${rule}`, 'input')
+  }
   if (format.type !== 'json_schema') return undefined
   if (typeof format.name !== 'string') return missing('text.format.name')
   return isRecord(format.schema) ? undefined : missing('text.format.schema')
