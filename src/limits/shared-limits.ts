@@ -41,6 +41,8 @@ export interface SharedLimitsParts {
 
 /** A refusal of all requests of a key is remembered this long, so that their bodies are not read. */
 const REFUSED_MS = 1_000
+/** When Redis is given the saved use again after that has failed, or was left to another process. */
+const FILL_AGAIN_MS = 500
 /** Far more than are refused in that time. */
 const REFUSED_KEYS_MAX = 10_000
 
@@ -259,14 +261,15 @@ export class SharedLimits implements LimitCounter {
     if (this.#isFilling) return
     this.#isFilling = true
     this.#mayLackUse = false
+    let isFilled = false
     try {
-      await redis.fill(async () => this.#savedUse(redis, await this.#parts.loadDebts()))
+      isFilled = await redis.fill(async () => this.#savedUse(redis, await this.#parts.loadDebts()))
     } catch (fault) {
-      this.#mayLackUse = true
       if (redis.isUp) this.#parts.onTrouble(fault) // otherwise Redis has gone away meanwhile
     } finally {
       this.#isFilling = false
     }
+    if (!isFilled) setTimeout(() => (this.#mayLackUse = true), FILL_AGAIN_MS).unref()
   }
 
   #savedUse(redis: LimitCounters, debts: readonly LimitDebt[]): readonly RateUse[] {

@@ -87,11 +87,12 @@ describe.if(hasRedis)('with Redis', () => {
   async function openProcesses(
     count: number,
     rows: readonly LimitRow[],
-    { debts = [], deadlineMs = 30_000, isFilled = true, onTrouble = noTrouble }: OpenOptions = {},
+    { debts = [], deadlineMs = 30_000, isFilled = true, onTrouble = noTrouble, firstLoad }: OpenOptions = {},
   ) {
     let loads = 0
     const loadDebts = async (): Promise<readonly LimitDebt[]> => {
       loads++
+      if (loads === 1) await firstLoad
       return debts
     }
     if (isFilled) await redis.send('SET', '{weir}:test:born', '1')
@@ -111,6 +112,8 @@ describe.if(hasRedis)('with Redis', () => {
     readonly debts?: readonly LimitDebt[]
     readonly deadlineMs?: number
     readonly isFilled?: boolean
+    /** The first read of the saved use waits for it, and fails with it. */
+    readonly firstLoad?: Promise<void>
     readonly onTrouble?: (fault: unknown) => void
   }
 
@@ -240,6 +243,27 @@ describe.if(hasRedis)('with Redis', () => {
     expect(await admitted(processes, other, 1)).toBe(1)
     while ((await redis.send('EXISTS', '{weir}:test:requests-day:7 1')) === 0) await Bun.sleep(5)
     expect(await admitted(processes, subject(), 20)).toBe(0)
+  })
+
+  test('the saved use is given to Redis although the first process that does it fails', async () => {
+    const debts = [{ name: '7 1', paidMs: 86_400_000, notedMs: 0 }]
+    const rows = [row(7, { ...requests(10_000, 'day'), per: ['key'] })]
+    const first = Promise.withResolvers<void>()
+    const onTrouble = (): void => {}
+    const { processes, loads } = await openProcesses(2, rows, { debts, onTrouble, firstLoad: first.promise })
+    const [one, two] = processes as [TestProcess, TestProcess]
+    const other = subject({ keyId: 2 })
+    await one.limits.admit(other, nowMs)
+    while (loads() === 0) await Bun.sleep(1)
+    await two.limits.admit(other, nowMs) // leaves it to the first one
+    first.reject(new Error('the database is away'))
+    while ((await redis.send('EXISTS', '{weir}:test:requests-day:7 1')) === 0) {
+      await two.limits.admit(other, nowMs)
+      await Bun.sleep(20)
+    }
+    expect(await admitted(processes, subject(), 2)).toBe(0)
+    // The first one finds that it was done.
+    while (loads() < 2) await Bun.sleep(1)
   })
 
   test('each process adds what it has used of day limits to what is saved, as much as Redis has counted', async () => {

@@ -23,6 +23,9 @@ const RENEW_EVERY_MS = 2_000
 const BATCH_KEYS = 500
 /** A process that fills Redis and dies meanwhile is replaced after this time. */
 const FILL_MS_MAX = 5_000
+/** For this long, other processes see that it is done. */
+const FILLED_MS = 1_000
+const FILLED = 'filled'
 
 /** What a call takes from a rate. */
 export interface RateDemand {
@@ -89,7 +92,11 @@ interface Place {
   active: number
   /** Calls that wait for an answer of Redis. */
   waiting: number
+  /** Redis may know the place. */
+  isSent: boolean
 }
+
+const isIdle = ({ active, waiting }: Place): boolean => active === 0 && waiting === 0
 
 export class LimitCounters {
   readonly #parts: LimitCountersParts
@@ -123,7 +130,10 @@ export class LimitCounters {
   /** Checks a call, and counts it if all limits admit it. Returns undefined if Redis is empty and must be filled first. */
   async admit(rates: readonly RateDemand[], places: readonly PlaceDemand[]): Promise<LimitReadings | undefined> {
     const counted = places.map(({ key }) => this.#placeOf(key))
-    for (const place of counted) place.waiting++
+    for (const place of counted) {
+      place.waiting++
+      place.isSent = true
+    }
     try {
       const reply = await this.#check(rates, places, true)
       if (reply?.isAdmitted) for (const place of counted) place.active++
@@ -160,23 +170,46 @@ export class LimitCounters {
   /** Tells Redis the concurrent calls of this process. */
   async renew(): Promise<void> {
     void this.#flush()
+    if (!this.isUp) return this.#forgetUnsent()
     const all = [...this.#places]
-    // Also while Redis is away: callers may choose names of models, and each is a place.
-    for (const [key, { active, waiting }] of all) if (active === 0 && waiting === 0) this.#places.delete(key)
     for (let from = 0; from < all.length && this.isUp; from += BATCH_KEYS) {
       const batch = all.slice(from, from + BATCH_KEYS)
       const values = batch.flatMap(([, { active, waiting }]) => [String(active), String(waiting)])
       const keys = batch.map(([key]) => key)
+      for (const [key, place] of batch) {
+        if (isIdle(place)) this.#places.delete(key)
+        else place.isSent = true
+      }
       await this.#run('renew', keys, values).catch(() => {}) // the next sign of life says the same
     }
   }
 
-  /** Raises rates to the use that was saved elsewhere, unless another process does. An empty Redis counts calls then. */
-  async fill(load: () => Promise<readonly RateUse[]>): Promise<void> {
+  /** Callers choose names of models, and each is a place. Redis need not get to know those that are over by now. */
+  #forgetUnsent(): void {
+    for (const [key, place] of this.#places) if (isIdle(place) && !place.isSent) this.#places.delete(key)
+  }
+
+  /**
+   * Raises rates to the use that was saved elsewhere. An empty Redis counts calls then. Returns false if another process
+   * does it at the moment: that one may fail.
+   */
+  async fill(load: () => Promise<readonly RateUse[]>): Promise<boolean> {
     const { connection, process } = this.#parts
     const mark = this.keyOf('filling')
-    if ((await connection.send('SET', [mark, process, 'NX', 'PX', String(FILL_MS_MAX)])) === null) return
-    const uses = await load()
+    const isFirst = (await connection.send('SET', [mark, process, 'NX', 'PX', String(FILL_MS_MAX)])) !== null
+    if (!isFirst) return (await connection.send('GET', [mark])) === FILLED
+    try {
+      await this.#raise(await load())
+    } catch (fault) {
+      await connection.send('DEL', [mark]).catch(() => {})
+      throw fault
+    }
+    await connection.send('SET', [mark, FILLED, 'PX', String(FILLED_MS)])
+    return true
+  }
+
+  async #raise(uses: readonly RateUse[]): Promise<void> {
+    const { connection } = this.#parts
     for (let from = 0; from < uses.length; from += BATCH_KEYS) {
       const batch = uses.slice(from, from + BATCH_KEYS)
       const values = batch.flatMap(({ rate, used }) => [rate.amount, rate.tickMs, used].map(String))
@@ -250,7 +283,7 @@ export class LimitCounters {
   #placeOf(key: string): Place {
     let place = this.#places.get(key)
     if (place === undefined) {
-      place = { active: 0, waiting: 0 }
+      place = { active: 0, waiting: 0, isSent: false }
       this.#places.set(key, place)
     }
     return place
