@@ -1,6 +1,6 @@
 // Jobs that one process does for all: who does them, and who does them when that process is dead.
 
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import { postgresQuery } from '../../src/store/engine/steps.ts'
 import { PostgresJobs, recoverDeadJobs } from '../../src/store/postgres/jobs.ts'
 import { Membership } from '../../src/store/postgres/membership.ts'
@@ -19,6 +19,7 @@ describe.skipIf(!hasPostgres)('jobs', () => {
     server = await startPostgres()
   })
   afterAll(() => server.stop())
+  afterEach(() => server.closeAll())
   beforeEach(async () => {
     pool = await server.open({ connections: 8, deadlineMs: 60_000 })
     await createSchema(pool)
@@ -198,6 +199,27 @@ describe.skipIf(!hasPostgres)('jobs', () => {
     // A statement that began earlier sees the process row as it was before, but the new lease.
     await pool.runScript(`UPDATE process SET epoch = ${epoch + 1}, is_dead = 1 WHERE slot = ${slot}`)
     expect(await new PostgresJobs(pool, () => member).isOurs('audit')).toBe(false)
+  })
+
+  test('a job that was taken without an answer is given back', async () => {
+    const member = await join()
+    const jobs = new PostgresJobs(
+      {
+        async transact(steps) {
+          await pool.transact(steps)
+          throw new Error('the answer of the COMMIT is lost')
+        },
+        readPoint: steps => pool.readPoint(steps),
+      },
+      () => member,
+    )
+    const job = 'response 1/resp_1'
+    expect(await jobs.isOurs(job)).toBe(false)
+    expect(await leases()).toEqual([job])
+    await jobs.giveBack(job)
+    const others = await begin()
+    while (!(await others.isOurs(job))) await Bun.sleep(20)
+    await jobs.close()
   })
 
   test('without the database no job is ours, and later it is', async () => {

@@ -71,11 +71,11 @@ export class PostgresJobs implements Jobs {
     this.#holder = owner
     if (this.#held.has(job)) return true
     // It must not be deleted after it was taken again.
-    const isUnreturned = this.#unreturned.delete(job)
-    if (isUnreturned) await this.#returning
+    if (this.#unreturned.delete(job)) await this.#returning
     if (owner !== this.#owner()) return false
     const taken = await this.#pool.transact(take.run(...this.#valuesOf(job))).catch(() => undefined)
-    if (taken === undefined && isUnreturned) {
+    // It may have been taken although there was no answer, and others would wait for it.
+    if (taken === undefined) {
       this.#unreturned.add(job)
       this.#returnLater()
     }
