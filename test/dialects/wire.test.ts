@@ -5,11 +5,11 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { buildFramesTo, streamHead } from '../../tools/fake-upstream/answers.ts'
 import { formatEvent } from '../../tools/fake-upstream/dialect.ts'
 import type { Script } from '../../tools/fake-upstream/script.ts'
-import { chunk, end, gate, script, scripted, split } from '../../tools/fake-upstream/script.ts'
+import { chunk, end, gate, reset, script, scripted, split } from '../../tools/fake-upstream/script.ts'
 import { openRaw } from '../forwarding/caller.ts'
 import type { Harness } from '../support/gateway.ts'
 import { post } from '../support/raw.ts'
-import type { CallerDialect } from './raw-callers.ts'
+import type { CallerDialect, Json } from './raw-callers.ts'
 import { callers, eventsOfBody, rawCallers, requestOf } from './raw-callers.ts'
 import type { Dialect } from './upstreams.ts'
 import { dialects, modelOf, startDialects } from './upstreams.ts'
@@ -131,4 +131,50 @@ test('a candidate goes on while another one is finished', async () => {
   rest.resolve()
   expect((await caller.whole()).text).toBe(one + two + last)
   await harness.idle()
+})
+
+describe.each(callers.map(one => [one]))('a Gemini stream for a caller of %s', speaker => {
+  const event = (text: string, more: object = {}): string =>
+    `data: ${JSON.stringify({ candidates: [{ index: 0, content: { role: 'model', parts: [{ text }] }, ...more }] })}\n\n`
+  const stop = { finishReason: 'STOP' }
+  const usage = { promptTokenCount: 3, candidatesTokenCount: 2, totalTokenCount: 5 }
+  const last = `data: ${JSON.stringify({ candidates: [{ index: 0, ...stop }], usageMetadata: usage })}\n\n`
+  const request = (stream = true) => requestOf(speaker, key, { model: modelOf('gemini'), stream })
+  const { completed, failed, whole } = rawCallers[speaker]
+
+  test('that says too early that it has finished is delivered as it arrives', async () => {
+    const rest = Promise.withResolvers<void>()
+    const early = chunk(event('', stop) + event('one ', stop) + event('two '))
+    harness.upstream.plan(script(streamHead, early, gate(rest.promise), chunk(event('three') + last), end))
+    const caller = openRaw(harness.url, request())
+    await caller.until(({ text }) => text.includes('two'), 'what has been said')
+    rest.resolve()
+    expect(completed(eventsOfBody(speaker, (await caller.whole()).body))).toBe('one two three')
+    await harness.idle()
+    expect(harness.lastRecord()).toMatchObject({ outcome: 'completed', output_tokens: 2 })
+  })
+
+  test('that breaks off after that is no complete answer', async () => {
+    const broken = Promise.withResolvers<void>()
+    harness.upstream.plan(script(streamHead, chunk(event('one ', stop) + event('two ')), gate(broken.promise), reset))
+    const caller = openRaw(harness.url, request())
+    await caller.until(({ text }) => text.includes('two'), 'what has been said')
+    broken.resolve()
+    const events = eventsOfBody(speaker, (await caller.whole()).body)
+    // Callers of Gemini get the upstream's own events.
+    if (speaker.startsWith('gemini')) expect(events.at(-1)).toStartWith('{"error"')
+    else expect(failed(events)).toBeDefined()
+    await harness.idle()
+    expect(harness.lastRecord()).toMatchObject({ outcome: 'upstream_failed' })
+  })
+
+  test('that ends with [DONE] is complete', async () => {
+    for (const stream of speaker === 'gemini-array' ? [true] : [true, false]) {
+      harness.upstream.plan(script(streamHead, chunk(event('Hi') + last + 'data: [DONE]\n\n'), end))
+      const { status, body } = await openRaw(harness.url, request(stream)).whole()
+      const said = stream ? completed(eventsOfBody(speaker, body)) : whole(JSON.parse(String(body)) as Json)
+      expect([status, said]).toEqual([200, 'Hi'])
+    }
+    await harness.idle()
+  })
 })

@@ -21,6 +21,8 @@ export class Watchdog {
   readonly #deadline: Deadline
   readonly #onStop = (): void => (awaitsUsage(this.#exchange) ? this.expect(tailMs) : this.abort())
   #intervalMs: number
+  /** How long the watch has waited at most since the last sign of life. */
+  #waitMs: number
   #end: Deadline | undefined
   #heartbeat: Deadline | undefined
   readonly #onLate = (): void => {
@@ -32,7 +34,7 @@ export class Watchdog {
   constructor(exchange: Exchange, deadlines: Deadlines, intervalMs: number) {
     this.#exchange = exchange
     this.#deadlines = deadlines
-    this.#intervalMs = intervalMs
+    this.#intervalMs = this.#waitMs = intervalMs
     this.#deadline = deadlines.after(intervalMs, this.#onLate)
     exchange.lifetime.stop.onStop(this.#onStop)
   }
@@ -49,7 +51,17 @@ export class Watchdog {
   }
 
   alive(): void {
-    this.#deadline.extend(this.#intervalMs)
+    this.#wait(this.#intervalMs)
+  }
+
+  /** The model seems to have finished, so that only the end of the body is missing. */
+  expectEnd(): void {
+    this.#wait(tailMs)
+  }
+
+  #wait(ms: number): void {
+    this.#waitMs = ms
+    this.#deadline.extend(ms)
   }
 
   /** Expects nothing until the next sign of life. */
@@ -61,7 +73,7 @@ export class Watchdog {
   onSilence(everyMs: number, notify: () => void): void {
     const listen = (ms: number): void => {
       this.#heartbeat = this.#deadlines.after(ms, () => {
-        const silentMs = this.#deadlines.nowMs() - (this.#deadline.dueMs - this.#intervalMs)
+        const silentMs = this.#deadlines.nowMs() - (this.#deadline.dueMs - this.#waitMs)
         const isSilent = silentMs >= everyMs
         if (isSilent) notify()
         listen(isSilent ? everyMs : everyMs - Math.max(silentMs, 0))

@@ -61,7 +61,7 @@ async function relayTo(
   }
   const incoming = { read, readEach, discard() {} } as unknown as IncomingResponse
   const unusedMethods = { abort() {}, end() {}, stopReports() {}, isLate: false }
-  const watch = { pause() {}, alive() {}, expect() {}, ...unusedMethods } as unknown as Watchdog
+  const watch = { pause() {}, alive() {}, expect() {}, expectEnd() {}, ...unusedMethods } as unknown as Watchdog
   const reader = new AnswerReader(incoming, exchange, { upstreamProtocol: exchange.protocol, watch })
   const caller = { write: () => write(exchange) } as unknown as CallerWriter
   const stream = { kind: 'stream', contentType: '', first: [], reader, watch, channel: {} } as unknown as OpenedStream

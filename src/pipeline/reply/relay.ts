@@ -155,7 +155,7 @@ async function relayUntilTerminal(
   }
 
   function write(frames: readonly ReadFrame[]): Promise<void> | undefined {
-    const sorted = sortFrames(frames, keepsUsage, held.length > 0)
+    const sorted = sortFrames(frames, keepsUsage, held)
     const { passing, closing } = sorted
     ending = sorted.ending
     if (closing.length > 0) memory?.keep(holdBack(held, closing, eventBytesMax(exchange)))
@@ -184,7 +184,7 @@ async function relayUntilTerminal(
   const isWhole = (): boolean => held.length > 0 && meter.finished
 
   function expectMore(): void {
-    if (isWhole()) watch.expect(tailMs)
+    if (isWhole()) watch.expectEnd()
     else watch.alive()
   }
 
@@ -223,13 +223,20 @@ interface Sorted {
   readonly ending: ReadFrame | undefined
 }
 
-/** Sorts frames, up to the one that ends the stream, if there is one. */
-function sortFrames(frames: readonly ReadFrame[], keepsUsage: boolean, isClosing: boolean): Sorted {
+/**
+ * Sorts frames, up to the one that ends the stream, if there is one. What was held back passes if more content follows:
+ * some upstreams of Gemini's dialect say in each event, or too early, that the model has finished.
+ */
+function sortFrames(frames: readonly ReadFrame[], keepsUsage: boolean, held: Uint8Array[]): Sorted {
   const passing: Uint8Array[] = []
   const closing: Uint8Array[] = []
-  let closes = isClosing
+  let closes = held.length > 0
   for (const frame of frames) {
-    const { kind } = frame.reading
+    const { kind, outputBytes } = frame.reading
+    if (closes && (kind === 'content' || (kind === 'closing' && outputBytes > 0))) {
+      passing.push(...held.splice(0), ...closing.splice(0))
+      closes = false
+    }
     if (closes && kind === 'garbage') continue // the answer is complete; an unknown event must not spoil it
     if (kind === 'terminal' || kind === 'error' || kind === 'garbage') return { passing, closing, ending: frame }
     closes ||= kind === 'closing'
