@@ -5,6 +5,7 @@
 
 import { readFileSync } from 'node:fs'
 import type { ExportFormat } from '../../src/base/text/export-lines.ts'
+import { operator } from '../../src/management/actor.ts'
 import { startExport } from '../../src/management/resources/record-export.ts'
 import { ExportSlots } from '../../src/management/web/export-slots.ts'
 import { QueryWorker } from '../../src/store/queries/query-worker.ts'
@@ -19,8 +20,13 @@ await queryWorker.query('records', { scope: null, filter: {}, limit: 1 })
 const before = megabytes()
 const sinceMs = performance.now()
 const search = { scope: null, filter: {}, format: format as ExportFormat, staff: true }
-const slots = new ExportSlots({ queryWorker, nowMs: () => performance.now() })
-const slot = await slots.enter({ personId: 0, role: 'owner', sessionId: 0 })
+const slots = new ExportSlots({
+  queryWorker,
+  reader: undefined as never,
+  nowMs: () => performance.now(),
+  dateMs: Date.now,
+})
+const slot = await slots.enter(operator)
 const reader = (await startExport(queryWorker, { search, gzip: false, slot })).body!.getReader()
 let [rows, bytes, most] = [0, 0, before]
 while (rows < Number(wanted)) {

@@ -399,6 +399,8 @@ export const bounds = {
   exportsOfAccountMax: 4,
   exportsOfStaffMin: 4,
   exportStallMsMax: 30_000,
+  /** How often the rights of whoever reads an export or follows calls are checked again. */
+  readerCheckMs: 10_000,
   exportRowsMax: 500,
   /** Live streams of one process at the same time: of all, and of one person. */
   liveStreamsMax: 100,

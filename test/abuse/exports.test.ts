@@ -85,6 +85,20 @@ function begin({ token }: Person, path = 'records/export'): Promise<Unread> {
   })
 }
 
+/** Reads an export to its end. The last chunk of a whole answer is empty. */
+async function isWhole({ socket }: Unread): Promise<boolean> {
+  let end = ''
+  const ended = new Promise<boolean>(resolve => {
+    socket.on('close', () => resolve(false))
+    socket.on('data', (bytes: Buffer) => {
+      end = (end + bytes.toString('latin1')).slice(-7)
+      if (end.endsWith('\r\n0\r\n\r\n')) resolve(true)
+    })
+  })
+  socket.resume()
+  return await ended
+}
+
 const statuses = async (exports: readonly Promise<Unread>[]): Promise<readonly number[]> =>
   (await Promise.all(exports)).map(({ status }) => status)
 
@@ -115,6 +129,16 @@ describe.each([
     const [stranger] = await peopleOf(other, 1)
     expect((await begin(stranger!, path.replace('{account}', other))).status).toBe(200)
     await beginLater(first!, ownPath)
+  })
+
+  test('ends when whoever reads it loses the rights to it', async () => {
+    const account = await fullAccount(kind)
+    const support = await addPerson(harness, owner.ask, { role: 'support' })
+    const ownPath = path.replace('{account}', account)
+    const [kept, lost] = [await begin(owner, ownPath), await begin(support, ownPath)]
+    expect((await owner.ask('PATCH', `web/users/${support.id}`, { disabled: true })).status).toBe(200)
+    passedMs += bounds.readerCheckMs + 1_000
+    expect([await isWhole(kept), await isWhole(lost)]).toEqual([true, false])
   })
 
   test('keeps room for the staff of the site when many accounts export', async () => {

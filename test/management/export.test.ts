@@ -24,7 +24,7 @@ function serve(page: (after: string) => Promise<ExportPage>, more: Partial<Expor
     return page(after)
   }
   let isReleased = false
-  const slot = { keepAlive() {}, release: () => void (isReleased = true), onLost() {} }
+  const slot = { keepAlive() {}, check: async () => {}, release: () => void (isReleased = true), onLost() {} }
   const head = { format: 'ndjson', name: 'list', columns: ['at', 'text'], slot } as const
   const first: ExportPage = { rows, next: '1' }
   const fetch = (): Response => exportResponse({ ...head, first, page: counted, ...more })

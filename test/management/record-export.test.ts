@@ -45,7 +45,7 @@ const counted = (): ManagementParts['queryWorker'] => {
 
 const filter = { before: FIRST_ID + MANY }
 const exportQuery = { scope: null, filter, oldestFirst: true, format: 'ndjson', staff: true } as const
-const slot = { keepAlive() {}, release() {}, onLost() {} }
+const slot = { keepAlive() {}, check: async () => {}, release() {}, onLost() {} }
 
 test('an export has each record once, in the order of time', async () => {
   const decoder = new TextDecoder()

@@ -24,8 +24,6 @@ const PAGE_ROWS = 100
 /** How often the calls are looked for. */
 const POLL_MS = 1_000
 const HEARTBEAT_MS = 15_000
-/** How often the session or the service token is checked. */
-const CHECK_MS = 10_000
 
 export function liveEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
   const streams = new LiveStreams()
@@ -139,7 +137,7 @@ class EventSource {
   async next(): Promise<string> {
     for (;;) {
       const { nowMs } = this.#parts
-      if (nowMs() - this.#checkedMs >= CHECK_MS) {
+      if (nowMs() - this.#checkedMs >= bounds.readerCheckMs) {
         this.#scope = await this.#request.check()
         this.#checkedMs = nowMs()
       }

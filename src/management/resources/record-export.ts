@@ -3,6 +3,7 @@
 
 import * as z from 'zod'
 import { bounds } from '../../base/bounds.ts'
+import { Refusal } from '../../base/errors.ts'
 import type { ExportFormat } from '../../base/text/export-lines.ts'
 import { exportFormats } from '../../base/text/export-lines.ts'
 import type { GzipState } from '../../store/queries/records.ts'
@@ -100,6 +101,7 @@ async function exportStream(
   /** The next slice; undefined after the last. */
   async function next(): Promise<Buffer | undefined> {
     if (after === undefined && !isFirst) return undefined
+    await slot.check()
     const slice = await queryWorker.query('exportRecords', { ...search, after, packed, limit: bounds.exportRowsMax })
     const bytes = Buffer.from(slice.text, gzip ? 'base64' : 'utf8')
     const head = isFirst && gzip ? [GZIP_HEAD] : []
@@ -137,7 +139,7 @@ async function exportStream(
           }
         } catch (fault) {
           slot.release()
-          controller.error(fault)
+          controller.error(fault instanceof Refusal ? undefined : fault) // as above
         }
       },
       cancel: () => slot.release(),

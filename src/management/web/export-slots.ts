@@ -6,12 +6,14 @@ import { Refusal } from '../../base/errors.ts'
 import type { Hint } from '../../base/hints.ts'
 import { hintOf } from '../../base/hints.ts'
 import type { Actor } from '../actor.ts'
-import { isAtLeast, operator, shareOf } from '../actor.ts'
+import { actorIdOf, isAtLeast, operator, shareOf } from '../actor.ts'
 import type { ManagementParts } from '../management-parts.ts'
 
 export interface ExportSlot {
   /** Called when the reader has taken the last part and wants more. */
   keepAlive(): void
+  /** Called before more is read from the database. Throws if whoever reads may not read any more. */
+  check(): Promise<void>
   /** Called when the export ends, for whatever reason. Further calls do nothing. */
   release(): void
   /** `act` runs when the slot is taken away; after that nothing more may be written. */
@@ -28,11 +30,13 @@ interface Holder {
   lose: () => void
 }
 
+type ExportSlotsParts = Pick<ManagementParts, 'queryWorker' | 'reader' | 'nowMs' | 'dateMs'>
+
 export class ExportSlots {
   readonly #holders = new Set<Holder>()
-  readonly #parts: Pick<ManagementParts, 'queryWorker' | 'nowMs'>
+  readonly #parts: ExportSlotsParts
 
-  constructor(parts: Pick<ManagementParts, 'queryWorker' | 'nowMs'>) {
+  constructor(parts: ExportSlotsParts) {
     this.#parts = parts
   }
 
@@ -44,11 +48,27 @@ export class ExportSlots {
     this.#dropStalled()
     this.#refuse(holder, actor === operator)
     this.#holders.add(holder)
+    let checkedMs = this.#parts.nowMs()
     return {
+      check: async () => {
+        if (this.#parts.nowMs() - checkedMs < bounds.readerCheckMs) return
+        await this.#requireRole(actor)
+        checkedMs = this.#parts.nowMs()
+      },
       keepAlive: () => void (holder.tookMs = this.#parts.nowMs()),
       release: () => void this.#holders.delete(holder),
       onLost: act => void (holder.lose = act),
     }
+  }
+
+  /** What a member may read is part of each query. A session ends when the role of its person changes. */
+  async #requireRole(actor: Actor): Promise<void> {
+    const { reader, dateMs } = this.#parts
+    if (actor === operator) return
+    const role = await reader.people.siteRole(actorIdOf(actor), dateMs())
+    const session = actor.token === undefined ? await reader.people.session(actor.sessionId) : undefined
+    const isOver = actor.token === undefined && (session === undefined || session.expiresMs <= dateMs())
+    if (isOver || role === undefined || !isAtLeast(role, actor.role)) throw new Refusal('token_invalid', 'export')
   }
 
   async #accountsOf({ personId, token }: Actor): Promise<readonly number[]> {

@@ -54,9 +54,13 @@ export function exportResponse({ format, name, columns, first, page, slot, onTro
         slot.keepAlive()
         return taken !== LOST
       }
+      const readNext = async (after: string): Promise<ExportPage> => {
+        await slot.check()
+        return await page(after)
+      }
       try {
         if (format === 'csv' && !(await send(csvLine(columns)))) return 'broken'
-        for (let { rows, next } = first; ; { rows, next } = await page(next)) {
+        for (let { rows, next } = first; ; { rows, next } = await readNext(next)) {
           if (rows.length > 0 && !(await send(rows.map(write).join('')))) return 'broken'
           if (next === null || isReaderGone) return undefined
         }

@@ -7,6 +7,7 @@ import { query } from '../engine/steps.ts'
 import type { OfferRow } from './invitation-rows.ts'
 import { isOfferValid, offerOf } from './invitation-rows.ts'
 import type { SiteRoleName } from './people.ts'
+import { findActor } from './people-rows.ts'
 
 export interface SignInRow {
   readonly id: number
@@ -128,6 +129,11 @@ export const peopleReads = {
 
   *hasOwner(): Steps<boolean> {
     return (yield* findOwner.get()) !== undefined
+  },
+
+  /** The present site role of a person or a service token; undefined if it has none any more. */
+  *siteRole(actorId: number, nowMs: number): Steps<SiteRoleName | undefined> {
+    return (yield* findActor(actorId, { nowMs: () => nowMs }))?.role
   },
 
   /** Finds a session that has not ended and whose person is enabled. */
