@@ -616,6 +616,28 @@ describe('a password or address', () => {
     expect((await signedIn(harness, member.email, 'a password of mine')).id).toBe(member.id)
   })
 
+  test('ends the links by which the password could be reset', async () => {
+    const support = await addPerson(harness, owner.ask, { role: 'support' })
+    const currentPassword = goodPassword
+    const path = `web/users/${support.id}`
+    const changes = [
+      () => owner.ask('PATCH', path, { email: 'first-address@example.com' }),
+      () => support.ask('PATCH', 'web/me', { email: 'second-address@example.com', currentPassword }),
+      () => support.ask('POST', 'web/me/password', { password: 'a password of mine', currentPassword }),
+    ]
+    const isOpen = async (token: unknown): Promise<boolean> =>
+      (await asAnonymous('POST', 'auth/invitation/look', { token })).status === 200
+    for (const change of changes) {
+      const { token } = (await owner.ask('POST', `${path}/password-reset`)).body
+      expect(await isOpen(token)).toBe(true)
+      expect([200, 204]).toContain((await change()).status)
+      expect(await isOpen(token)).toBe(false)
+    }
+    const { token } = (await owner.ask('POST', `${path}/password-reset`)).body
+    expect((await owner.ask('PATCH', path, { name: 'Renamed', email: 'second-address@example.com' })).status).toBe(200)
+    expect(await isOpen(token)).toBe(true)
+  })
+
   test('can be changed by staff for themselves, with the current password', async () => {
     const support = await addPerson(harness, owner.ask, { role: 'support' })
     const change = (body: object) => support.ask('PATCH', 'web/me', body)

@@ -6,7 +6,7 @@ import type { OperationSteps } from '../engine/operations.ts'
 import type { Steps } from '../engine/steps.ts'
 import { query } from '../engine/steps.ts'
 import type { OfferRow } from './invitation-rows.ts'
-import { endInvitations, isOfferValid, mayInvite, offerOf } from './invitation-rows.ts'
+import { endInvitations, endResetsOf, isOfferValid, mayInvite, offerOf } from './invitation-rows.ts'
 import {
   beginSession,
   endSessions,
@@ -42,10 +42,6 @@ const findOpen = query<{ by_id: bigint | null; account_id: bigint | null }>(
   'SELECT by_id, account_id FROM invitation WHERE id = ?1 AND accepted_ms IS NULL AND revoked_ms IS NULL',
 )
 const revoke = query('UPDATE invitation SET revoked_ms = ?2, version = version + 1 WHERE id = ?1')
-const revokeResets = query(
-  `UPDATE invitation SET revoked_ms = ?2 WHERE person_id = ?1 AND kind = 'password' AND accepted_ms IS NULL
-     AND revoked_ms IS NULL`,
-)
 
 function* hasTooMany(actorId: number, nowMs: number): Steps<boolean> {
   return (yield* countOpen.get(actorId, nowMs))!.n >= bounds.invitationsOpenMax
@@ -79,7 +75,7 @@ const inviteOperations: InviteSteps = {
     if (actorId === personId) return { done: 'own' }
     if (!(yield* mayChange(actorId, row, context))) return { done: 'forbidden' }
     if (yield* hasTooMany(actorId, nowMs)) return { done: 'too_many' }
-    yield* revokeResets.run(personId, nowMs)
+    yield* endResetsOf(personId, nowMs)
     yield* insert.run(
       id,
       Buffer.from(digest, 'hex'),

@@ -72,6 +72,11 @@ const endOfAccount = query(`${END} WHERE account_id = ?2 AND email = ?3 AND kind
 const endOfSite = query(`${END} WHERE account_id IS NULL AND email = ?2 AND kind = 'join' AND ${IS_OPEN}`)
 const endOfPerson = query(`${END} WHERE (email = ?2 OR person_id = ?3) AND ${IS_OPEN}`)
 
+const endResets = query(`${END} WHERE person_id = ?2 AND kind = 'password' AND ${IS_OPEN}`)
+
+/** Ends the open links by which a person may set a new password. */
+export const endResetsOf = (personId: number, nowMs: number): Steps<number> => endResets.run(nowMs, personId)
+
 /** Ends the open invitations of an address to an account; null: to the site. Returns how many. */
 export const endInvitations = (email: string, accountId: number | null, nowMs: number): Steps<number> =>
   accountId === null ? endOfSite.run(nowMs, email) : endOfAccount.run(nowMs, accountId, email)

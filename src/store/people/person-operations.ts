@@ -6,7 +6,7 @@ import type { OperationContext } from '../engine/operation.ts'
 import type { OperationSteps } from '../engine/operations.ts'
 import type { Steps } from '../engine/steps.ts'
 import { query } from '../engine/steps.ts'
-import { endInvitationsOf } from './invitation-rows.ts'
+import { endInvitationsOf, endResetsOf } from './invitation-rows.ts'
 import type { PersonRow } from './people-rows.ts'
 import {
   beginSession,
@@ -124,6 +124,8 @@ const changeOperations: ChangeSteps = {
     if (yield* isTaken(email, id)) return { done: 'email_taken' }
     const state = disabled === undefined ? null : Number(disabled)
     yield* update.run(id, name ?? null, role ?? null, state, email ?? null)
+    // A link may have been sent to the old address.
+    if (email !== undefined && email !== row!.email) yield* endResetsOf(id, nowMs)
     const haveRightsChanged = (role !== undefined && role !== row!.role) || (disabled === true && row!.disabled === 0n)
     if (haveRightsChanged) {
       yield* raiseTokenVersion(id)
@@ -147,14 +149,16 @@ const changeOperations: ChangeSteps = {
     yield* anonymisePlaygroundKeys(subject)
     return { done: 'removed', revokedKeys: yield* revokeLostPlaygroundKeys({ actorId: id, subject }, context) }
   },
-  *setProfile({ id, name, email, preferences }) {
+  *setProfile({ id, name, email, preferences }, { nowMs }) {
     if (yield* isTaken(email, id)) return { done: 'email_taken' }
+    if (email !== undefined) yield* endResetsOf(id, nowMs())
     const merged = preferences === undefined ? null : yield* mergePreferences(id, preferences)
     return { done: (yield* updateProfile.run(id, name ?? null, email ?? null, merged)) > 0 ? 'set' : 'unknown' }
   },
   *setPassword({ id, password, sessionId, nowMs }) {
     if ((yield* updatePassword.run(id, password)) === 0) return { done: 'unknown' }
     yield* raiseTokenVersion(id)
+    yield* endResetsOf(id, nowMs)
     yield* endSessions(id, { why: 'password', nowMs, except: sessionId })
     return { done: 'set', ver: Number((yield* findPerson(id))!.ver) }
   },
