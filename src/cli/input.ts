@@ -65,6 +65,13 @@ export function parseMoment(given: Given, name: string): string | null | undefin
     : daysAhead(days)
 }
 
+/** A number of days. Dates have no more. */
+export function parseDays(given: Given, name: string): number | undefined {
+  if (given === undefined) return undefined
+  if (/^\d{1,5}$/.test(text(given))) return Number(given)
+  throw new Problem(`${name} must be a number of days, at most 99999.`)
+}
+
 export const daysAhead = (days: number | string): string => new Date(Date.now() + Number(days) * DAY_MS).toISOString()
 
 /** A day or a time in UTC. */

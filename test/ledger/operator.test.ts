@@ -94,6 +94,9 @@ const steps: readonly Step[] = [
   ['codes create --count 0 --amount 1', 1, /^weir: --count is not valid: it must be at least 1/],
   ['codes create --count 2 --amount 0', 1, /^weir: --amount is not valid: US dollars as text/],
   ['codes create --count 2 --amount 1 --expires 0', 1, /^weir: --expires must be in the future/],
+  ['codes create --count 1 --amount 1 --expires 1893456000', 1, /^weir: --expires must be a day such as/],
+  ['codes create --count 1 --amount 1 --expires 30', 0, /^wr-.*\n$/],
+  ['codes create --count 1 --amount 1 --expires 2099-01-31', 0, /^wr-.*\n$/],
 
   ['codes create --count 2 --amount 1 --batch autumn', 0, /^wr-.*\nwr-.*\n$/],
   ['codes list', 0, /^batch +codes +redeemed[^]*autumn +2 +0 +0 +2\.00 /],
@@ -216,6 +219,7 @@ const steps: readonly Step[] = [
   ['records --since yesterday', 1, /^weir: --since must be a day such as/],
   ['records export --account {account}', 0, /^\{"id":"{other}".*\n\{"id":"{call}".*\n$/],
   ['records export --key {key} --format csv', 0, /^id,time,.*\r\n{other},.*\r\n{call},.*\r\n$/],
+  ['records export --out /nowhere/x', 1, /^weir: The file cannot be written: ENOENT/],
   ['records export --format xml', 2, /^weir: --format must be one of: csv, ndjson/],
   ['records export {account}', 2, /^weir: Usage: weir records export /],
   ['records delete', 1, /^weir: Say which records: --account; staff may instead use --key, --user, --since or --until/],
@@ -228,6 +232,11 @@ const steps: readonly Step[] = [
     'prices backtest demo/echo {price}',
     0,
     /^calls +2\nwas +0\.0000[^]*complete +true\n[^]*by model\n[^]* 2 +0\.0000012 .* demo\/echo\n/,
+  ],
+  [
+    'prices backtest --tier pro --multiplier 2000 --days 1e9',
+    1,
+    /^weir: --days must be a number of days, at most 99999/,
   ],
   ['prices backtest --tier pro --multiplier 2000 --json', 0, /"difference": "0\.0000/],
   [

@@ -1,7 +1,7 @@
 // Commands that move money, and commands about codes and statements.
 
 import type { CommandFields } from '../connect.ts'
-import { daysAhead, findAccount, parseNumber, text, UNKNOWN_ACCOUNT, UNKNOWN_CALL } from '../input.ts'
+import { findAccount, parseMoment, parseNumber, text, UNKNOWN_ACCOUNT, UNKNOWN_CALL } from '../input.ts'
 import { fieldLines, listLines } from '../print.ts'
 import { Problem } from '../problem.ts'
 import type { Send } from '../send.ts'
@@ -74,7 +74,7 @@ export const moneyRows: Readonly<Record<string, CliCommand>> = {
       listLines(answer, 'no transfers', ['made', 'kind', 'amount', 'balance', 'with', 'ref', 'reference', 'author']),
   }),
   'codes create': defineCommand({
-    usage: 'codes create --count n --amount usd [--batch name] [--expires days]',
+    usage: 'codes create --count n --amount usd [--batch name] [--expires moment]',
     description: 'create redemption codes; prints the codes, which are never shown again',
     options: ['count', 'amount', 'batch', 'expires'],
     ask: ({ count, amount, batch, expires }, send) =>
@@ -82,7 +82,8 @@ export const moneyRows: Readonly<Record<string, CliCommand>> = {
         count: parseNumber(count, '--count'),
         amount,
         batch,
-        ...(expires !== undefined && { expires: daysAhead(parseNumber(expires, '--expires') ?? 0) }),
+        // A number alone is days, too.
+        expires: parseMoment(/^\d{1,5}$/.test(text(expires)) ? `${text(expires)}d` : expires, '--expires') ?? undefined,
       }),
     print: ({ codes }) => codes as string[],
   }),

@@ -2,7 +2,7 @@
 
 import { readFileSync } from 'node:fs'
 import type { CommandFields } from '../connect.ts'
-import { daysAhead, findAccount, optionally, parseNumber, resolveFolder, text } from '../input.ts'
+import { daysAhead, findAccount, optionally, parseDays, parseNumber, resolveFolder, text } from '../input.ts'
 import { listLines } from '../print.ts'
 import { Problem } from '../problem.ts'
 import { writtenSize } from '../progress.ts'
@@ -58,7 +58,7 @@ export const bookRows: Readonly<Record<string, CliCommand>> = {
     fields: { pricePerMille: '--multiplier', from: '--days' },
     async ask({ model, price, tier, multiplier, days, account }, send) {
       return await send('POST', '/api/web/prices/backtest', {
-        from: daysAhead(-(parseNumber(days, '--days') ?? BACKTEST_DAYS)),
+        from: daysAhead(-(parseDays(days, '--days') ?? BACKTEST_DAYS)),
         model,
         price: price === undefined ? undefined : readPrice(price),
         tier,

@@ -1,5 +1,7 @@
 // Commands about call records: list, show, export, delete.
 
+import { once } from 'node:events'
+import type { WriteStream } from 'node:fs'
 import { createWriteStream } from 'node:fs'
 import { exportFormats } from '../../base/text/export-lines.ts'
 import { outcomes } from '../../billing/who-pays.ts'
@@ -150,7 +152,7 @@ async function exportRecords({ out, progress, json: _json, ...input }: CommandFi
     const send = buildSend(request, { names: namesOf(exporting) })
     const query = queryOf(await filterOf(input, send))
     const answer = await send.open({ method: 'GET', path: '/api/web/records/export', query })
-    const target = out === undefined ? process.stdout : createWriteStream(text(out), { mode: 0o600 })
+    const target = out === undefined ? process.stdout : await openFile(text(out))
     const copy = async (): Promise<void> => {
       for await (const chunk of readWhole(answer)) {
         await write(target, chunk)
@@ -162,6 +164,16 @@ async function exportRecords({ out, progress, json: _json, ...input }: CommandFi
     if (target !== process.stdout) await new Promise<void>(resolve => target.end(resolve))
   })
 }
+
+async function openFile(path: string): Promise<WriteStream> {
+  const target = createWriteStream(path, { mode: 0o600 })
+  await once(target, 'open').catch((fault: Error) => {
+    throw unwritable(fault)
+  })
+  return target
+}
+
+const unwritable = ({ message }: Error): Problem => new Problem(`The file cannot be written: ${message}.`)
 
 /** An export that the gateway ends early must not look complete. */
 async function* readWhole(answer: Response): AsyncIterable<Uint8Array> {
@@ -178,7 +190,7 @@ async function* readWhole(answer: Response): AsyncIterable<Uint8Array> {
 /** Waits until the bytes are written, so that the export does not run ahead of a slow reader. */
 function write(target: NodeJS.WritableStream, bytes: Uint8Array): Promise<void> {
   return new Promise((resolve, reject) => {
-    const refuse = (fault: Error): void => reject(new Problem(`The file cannot be written: ${fault.message}.`))
+    const refuse = (fault: Error): void => reject(unwritable(fault))
     target.once('error', refuse)
     target.write(bytes, () => {
       target.removeListener('error', refuse)
