@@ -174,6 +174,7 @@ const management = {
   owner_exists: 'This gateway has an owner already. Sign in.',
   invitations_max: 'There are too many open invitations. Revoke some first.',
   credit_too_low: 'The debt and the holds of the account exceed this credit limit.',
+  team_name_reserved: 'Only admins may rename the account of a team: the configuration file finds it by its name.',
   rights_too_wide: 'Only admins may allow an account more models than it has now.',
   budget_too_wide: 'Only admins may raise or remove a budget of a postpaid account.',
   expires_past: '"expires" must be in the future.',

@@ -131,9 +131,9 @@ describe('an account', () => {
 })
 
 describe('a manager', () => {
-  test('renames the account and turns stored bodies on, but changes nothing that costs the operator', async () => {
+  test('turns stored bodies on, but changes nothing that costs the operator', async () => {
     const { ask } = manager
-    expect((await ask('PATCH', `web/accounts/${account}`, { name: 'River 2', keepsBodies: true })).status).toBe(200)
+    expect((await ask('PATCH', `web/accounts/${account}`, { keepsBodies: true })).status).toBe(200)
     const reserved = { kind: 'postpaid', creditLimit: '1000', frozen: false, tier: 'pro' }
     for (const [field, value] of Object.entries(reserved)) {
       const { status, error } = await ask('PATCH', `web/accounts/${account}`, { [field]: value })
@@ -144,6 +144,22 @@ describe('a manager', () => {
       expect([status, error.code, error.param]).toEqual([400, 'field_unknown', field])
     }
     expect((await ask('POST', 'web/accounts', { name: 'x', type: 'team' })).status).toBe(403)
+  })
+
+  test('renames a personal account, and never that of a team, which a configuration file finds by its name', async () => {
+    const personal = await make({ name: 'Brook', type: 'personal' })
+    const { ask } = await addPerson(harness, owner, {
+      members: [
+        { account, role: 'manager' },
+        { account: personal, role: 'manager' },
+      ],
+    })
+    expect((await ask('PATCH', `web/accounts/${personal}`, { name: 'Brook 2' })).body.name).toBe('Brook 2')
+    const { name } = (await ask('GET', `web/accounts/${account}`)).body
+    const { status, error } = await ask('PATCH', `web/accounts/${account}`, { name: 'Mine' })
+    expect([status, error.code, error.param]).toEqual([403, 'role_too_low', 'name'])
+    expect((await ask('PATCH', `web/accounts/${account}`, { name, keepsBodies: true })).body.name).toBe(name)
+    expect((await owner('PATCH', `web/accounts/${account}`, { name: 'River 2' })).body.name).toBe('River 2')
   })
 
   test('may restrict the keys of the account, and never widen their rights', async () => {
@@ -173,7 +189,7 @@ describe('a manager', () => {
     const path = `web/accounts/${account}`
     const etag = (await owner('GET', path)).headers.get('etag')!
     const both = await Promise.all(
-      ['one', 'two'].map(name => manager.ask('PATCH', path, { name }, { 'if-match': etag })),
+      [true, false].map(keepsBodies => manager.ask('PATCH', path, { keepsBodies }, { 'if-match': etag })),
     )
     expect(both.map(({ status }) => status).sort()).toEqual([200, 412])
   })

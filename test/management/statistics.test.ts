@@ -1,7 +1,9 @@
 // Statistics over the web: sums, time series and top lists, each with the rows that the actor may see.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { join } from 'node:path'
 import { textId } from '../../src/base/ids.ts'
+import { openDatabase } from '../support/database.ts'
 import { until } from '../support/gateway.ts'
 import type { ManagementApp } from './management-app.ts'
 import { member, openManagementApp, owner } from './management-app.ts'
@@ -321,6 +323,23 @@ test('many keys are disabled, enabled or revoked at once', async () => {
   )
   const tooMany = Array.from({ length: 101 }, () => key(one))
   expect((await app.ask(owner, 'POST keys/bulk', { action: 'enable', keys: tooMany })).code).toBe('field_invalid')
+})
+
+test('of many keys, those whose change fails are named, and the others are changed', async () => {
+  const [broken, sound] = [await app.account(), await app.account()]
+  const db = openDatabase(join(app.folder, 'weir.db'))
+  db.run(`CREATE TRIGGER full BEFORE UPDATE ON api_key WHEN OLD.id = ${broken.keyId}
+    BEGIN SELECT RAISE(ABORT, 'disk full'); END`)
+  const disable = (...holders: { keyId: number }[]) =>
+    app.ask(owner, 'POST keys/bulk', { action: 'disable', keys: holders.map(key) })
+  expect((await disable(broken, sound)).body.data).toEqual([
+    { key: key(broken), result: 'failed' },
+    { key: key(sound), result: 'done' },
+  ])
+  expect((await disable(broken)).code).toBe('storage_away')
+  db.run('DROP TRIGGER full')
+  expect((await disable(broken)).body.data).toEqual([{ key: key(broken), result: 'done' }])
+  db.close()
 })
 
 test('errors and end users are counted', async () => {

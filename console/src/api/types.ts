@@ -84,7 +84,10 @@ export type Budget = {
   readonly version: number
 }
 
-export type BulkResult = { readonly key: string; readonly result: 'done' | 'unknown' | 'revoked' | 'playground' }
+export type BulkResult = {
+  readonly key: string
+  readonly result: 'done' | 'unknown' | 'revoked' | 'playground' | 'failed'
+}
 
 export type Channel = {
   readonly id: string
@@ -546,6 +549,7 @@ export type Hint = {
     | 'owner_exists'
     | 'invitations_max'
     | 'credit_too_low'
+    | 'team_name_reserved'
     | 'rights_too_wide'
     | 'budget_too_wide'
     | 'expires_past'

@@ -199,7 +199,7 @@ function SettingsForm({ account }: { readonly account: Account }) {
     <Form of={form} action={t('save')} disabled={whyNot}>
       <Warnings of={warnings} />
       {whyNot !== undefined && <p className="text-muted">{whyNot}</p>}
-      <TextField form={form} name="name" label={t('name')} disabled={whyNot} />
+      <TextField form={form} name="name" label={t('name')} disabled={account.type === 'team' ? adminOnly : whyNot} />
       <SelectField
         form={form}
         name="kind"

@@ -102,6 +102,8 @@ const warningsFor = (parts: ManagementParts, { allows, denies }: z.output<typeof
 
 const creditLimitTooLow = (): Refusal => new Refusal('state_unfit', 'balance', { hint: hintOf('credit_too_low') })
 const nameTaken = (): Refusal => new Refusal('name_taken', 'account', { param: 'name' })
+const nameReserved = (): Refusal =>
+  new Refusal('role_too_low', 'name', { param: 'name', hint: hintOf('team_name_reserved') })
 const rightsTooWide = (): Refusal =>
   new Refusal('role_too_low', 'rights', {
     param: 'allows',
@@ -190,7 +192,9 @@ function writeEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
       method: 'PATCH',
       path: '/api/web/accounts/{account}',
       who: { account: 'manager' },
-      summary: 'Change an account. Managers may restrict the models of its keys further; admins may also allow more.',
+      summary:
+        'Change an account. Managers may restrict the models of its keys further; admins may also allow more, and rename ' +
+        'the account of a team.',
       params,
       body: Change,
       // A file does not say whether an account is frozen.
@@ -205,6 +209,7 @@ function writeEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
           account_unknown: resourceUnknown,
           balance_too_low: creditLimitTooLow,
           rights_wider: rightsTooWide,
+          name_reserved: nameReserved,
         })
         onKeyChanged() // cached keys contain fields of their account
         const { body: account, version } = await show(id, scope)

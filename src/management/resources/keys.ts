@@ -108,9 +108,9 @@ const KEYS_AT_ONCE_MAX = 100
 const BulkResult = z
   .object({
     key: z.string(),
-    result: z.enum(['done', 'unknown', 'revoked', 'playground']).meta({
+    result: z.enum(['done', 'unknown', 'revoked', 'playground', 'failed']).meta({
       description:
-        'unknown: there is no such key, or you may not change it; revoked: it was revoked before; playground: such a key can only be revoked',
+        'unknown: there is no such key, or you may not change it; revoked: it was revoked before; playground: such a key can only be revoked; failed: the database did not take the change, which can be tried again',
     }),
   })
   .meta({ id: 'BulkResult' })
@@ -365,12 +365,18 @@ function bulkEndpoint(parts: ManagementParts): WebEndpoint {
         action === 'revoke'
           ? revokeKey(parts, { id, scope, by })
           : changeKey(parts, { id, scope, by }, { disabled: action === 'disable' })
+      const faults: unknown[] = []
       const results = [...new Set(keys)].map(async id => {
-        const { done } = await change(id)
+        const { done } = await change(id).catch(fault => {
+          faults.push(fault)
+          return { done: 'failed' } as const
+        })
+        if (done === 'failed') return { key: textId('key', id), result: done }
         const isRefused = done === 'unknown' || done === 'playground' || (done === 'revoked' && action !== 'revoke')
         return { key: textId('key', id), result: isRefused ? done : ('done' as const) }
       })
       const data = await Promise.all(results)
+      if (faults.length === data.length) throw faults[0]
       if (data.every(({ result }) => result === 'unknown')) throw resourceUnknown()
       return { body: { data } }
     },

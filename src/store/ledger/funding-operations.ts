@@ -41,7 +41,7 @@ export interface FundingOperations {
   setAccount: {
     /** An actor with a scope can only narrow the rights of the account. */
     input: AccountChange & ScopedInput & { readonly id: number }
-    result: { done: 'set' | 'account_unknown' | 'balance_too_low' | 'tier_unknown' | 'rights_wider' }
+    result: { done: 'set' | 'account_unknown' | 'balance_too_low' | 'tier_unknown' | 'rights_wider' | 'name_reserved' }
   }
   setBudget: {
     /**
@@ -85,6 +85,9 @@ const accountOperations: Pick<StepsOf<FundingOperations>, 'createAccount' | 'set
     const { kind = row.kind, tier = row.tier } = change
     if (tier !== null && !(yield* hasTier(tier))) return { done: 'tier_unknown' }
     if (scope && !isWithin(change, row)) return { done: 'rights_wider' }
+    // A configuration file finds the account of a team by its name.
+    const isRenamed = change.name !== undefined && change.name !== row.name
+    if (scope && isRenamed && row.type === 'team') return { done: 'name_reserved' }
     const limit = change.creditLimit === undefined ? row.credit_limit : readAmount(change.creditLimit)
     if (kind === 'prepaid' && row.balance + limit - row.held < 0n) return { done: 'balance_too_low' }
     // An account that is frozen already keeps its date.

@@ -138,6 +138,7 @@ export const hints: Readonly<Record<HintCode, string>> = {
   owner_exists: '此网关已有所有者。请登录。',
   invitations_max: '未使用的邀请过多。请先撤销一些。',
   credit_too_low: '账户的欠款和预扣超过了此信用额度。',
+  team_name_reserved: '只有管理员可以重命名团队账户：配置文件按名称查找它。',
   rights_too_wide: '只有管理员可以让账户使用比现在更多的模型。',
   budget_too_wide: '只有管理员可以提高或删除后付费账户的预算。',
   expires_past: '“expires”须为将来的时间。',
