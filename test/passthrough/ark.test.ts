@@ -35,6 +35,7 @@ const provider = {
   sign: 'bearer',
   models: [
     { id: 'text', contextTokens: 8_192, outputTokensMax: 4_096, price: tokens },
+    { id: 'plugged', contextTokens: 8_192, outputTokensMax: 4_096, price: { ...tokens, perSearch: '0.002' } },
     { id: 'draw', price: imagePrice },
     { id: 'sort', price: rerank },
     { id: 'priceless' },
@@ -209,11 +210,43 @@ describe('bots', () => {
     action_usage: [],
   }
 
+  const message = { role: 'assistant', content: 'Hi' }
+  const answered = { choices: [{ index: 0, message, finish_reason: 'stop' }] }
+  const piece = { choices: [{ index: 0, delta: message, finish_reason: 'stop' }] }
+  const actions = [{ action_name: 'content_plugin', count: 2 }, { search_count: 1 }, { count: 'x' }, 5]
+  const used = { ...models, action_usage: actions }
+  const stream = true
+  const done = 'data: [DONE]\n\n'
+  const late = [piece, { choices: [], usage: counted }, { choices: [], bot_usage: { action_usage: actions } }]
+  const early = [
+    { ...piece, bot_usage: { action_usage: actions } },
+    { choices: [], usage: counted },
+  ]
+
   test("are billed by the sum of their models' usage", async () => {
-    const message = { role: 'assistant', content: 'Hi' }
-    const choices = [{ index: 0, message, finish_reason: 'stop' }]
-    harness.upstream.plan(says({ choices, bot_usage: models }))
+    harness.upstream.plan(says({ ...answered, bot_usage: models }))
     expect(await call('/api/v3/bots/chat/completions', chat)).toMatchObject({ status: 200, spent: 240_000n })
+  })
+
+  test.each([
+    ['in an answer', {}, says({ ...answered, bot_usage: used }), 240],
+    ['beside the total', {}, says({ ...answered, usage: counted, bot_usage: used }), 120],
+    ['in a stream', { stream }, sendsEvents([piece, { choices: [], bot_usage: used }], done), 240],
+    ['after the total of a stream', { stream }, sendsEvents(late, done), 120],
+    ['before the total of a stream', { stream }, sendsEvents(early, done), 120],
+  ])('are billed for each use of a plug-in, %s', async (_where, more, upstream, thousands) => {
+    harness.upstream.plan(upstream)
+    const { status, spent } = await call('/api/v3/bots/chat/completions', { ...chat, model: 'pond/plugged', ...more })
+    expect([status, spent]).toEqual([200, BigInt(thousands) * 1_000n + 3n * 2_000_000n])
+    expect(harness.lastRecord()).toMatchObject({ usage_source: 'reported' })
+  })
+
+  test('whose plug-ins alone are reported pay an estimate of their tokens as well', async () => {
+    harness.upstream.plan(says({ ...answered, bot_usage: { action_usage: actions } }))
+    const body = { ...chat, model: 'pond/plugged' }
+    const { spent } = await call('/api/v3/bots/chat/completions', body)
+    expect(harness.lastRecord()).toMatchObject({ usage_source: 'estimated' })
+    expect(spent).toBeGreaterThan(3n * 2_000_000n)
   })
 
   const commentHeaders = [
@@ -221,8 +254,7 @@ describe('bots', () => {
     [{ 'x-weir-comments': 'on' }, true],
   ] as const
   test.each(commentHeaders)('stream like chats, with %j', async (headers, isCommented) => {
-    const piece = { choices: [{ index: 0, delta: { content: 'Hi' }, finish_reason: 'stop' }] }
-    harness.upstream.plan(sendsEvents([piece, { choices: [], bot_usage: models }], 'data: [DONE]\n\n'))
+    harness.upstream.plan(sendsEvents([piece, { choices: [], bot_usage: models }], done))
     const streamed = { ...chat, stream: true }
     const { status, text, spent } = await call('/api/v3/bots/chat/completions', streamed, { headers })
     expect([status, spent]).toEqual([200, 240_000n])

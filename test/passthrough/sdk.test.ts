@@ -231,6 +231,42 @@ describe.each(sdks)('openai %s', (_version, Sdk) => {
     expect(await spent()).toBe(2n * cost)
   })
 
+  test('gets the transcript of a Mistral model, whole and as events', async () => {
+    const { client, spent } = await funded(Sdk)
+    const usage = {
+      prompt_audio_seconds: 12,
+      prompt_tokens: 3,
+      total_tokens: 419,
+      completion_tokens: 41,
+      prompt_tokens_details: { cached_tokens: 0, audio_tokens: 375 },
+    }
+    const cost = 3n * 2_500n + 375n * 6_000n + 41n * 10_000n
+    const model = 'openai/gpt-4o-transcribe'
+    harness.upstream.plan(says({ model: 'voxtral-mini-latest', text: 'Hello', language: null, segments: [], usage }))
+    expect((await client.audio.transcriptions.create({ model, file: file() })).text).toBe('Hello')
+    expect(harness.lastRecord()).toMatchObject({ usage_source: 'reported' })
+    expect(await spent()).toBe(cost)
+    const events = [
+      { type: 'transcription.language', audio_language: 'en' },
+      { type: 'transcription.text.delta', text: 'Hel' },
+      { type: 'transcription.text.delta', text: 'lo' },
+      { type: 'transcription.segment', text: 'Hello', start: 0, end: 1.5 },
+      { type: 'transcription.done', model: 'voxtral-mini-latest', text: 'Hello', language: 'en', usage },
+    ]
+    for (const last of ['', 'data: [DONE]\n\n']) {
+      harness.upstream.plan(sendsEvents(events, last))
+      const before = await spent()
+      const raw = await client.audio.transcriptions.create({ model, file: file(), stream: true }).asResponse()
+      const text = await raw.text()
+      expect([raw.status, ...(text.match(/transcription\.[a-z.]+/g) ?? [])]).toEqual([
+        200,
+        ...events.map(one => one.type),
+      ])
+      expect(harness.lastRecord()).toMatchObject({ outcome: 'completed', usage_source: 'reported' })
+      expect((await spent()) - before).toBe(cost)
+    }
+  })
+
   test('gets a whole answer from a model that cannot stream its transcript', async () => {
     const { client, spent } = await funded(Sdk)
     harness.upstream.plan(says({ text: 'Hello', usage: { type: 'duration', seconds: 1 } }))

@@ -1,7 +1,8 @@
 // Ark's bots, and chats with a stored context. The body is that of a chat, and the model is a bot or an endpoint. The
 // answer of a bot may report the usage of each of its models.
 
-import type { UsageReport } from '../../base/money/usage.ts'
+import type { Usage, UsageReport } from '../../base/money/usage.ts'
+import { noUsage, tokenCount } from '../../base/money/usage.ts'
 import { writeError } from '../ark/errors.ts'
 import type { AnswerReading, FrameReading } from '../neutral/call.ts'
 import { readConversationStart } from '../openai-chat/conversation-start.ts'
@@ -9,7 +10,6 @@ import { readCall as readChat, writeCall } from '../openai-chat/request.ts'
 import { readAnswer as readChatAnswer } from '../openai-chat/response.ts'
 import { readFrame as readChatFrame } from '../openai-chat/stream.ts'
 import { readUsage } from '../openai-chat/usage.ts'
-import { parseAnswerObject } from '../passthrough-call.ts'
 import type { Protocol } from '../protocol.ts'
 import { missing } from '../request/checks.ts'
 import { formatConversationStart } from '../request/conversation-start.ts'
@@ -27,11 +27,11 @@ export const bots: Protocol = {
   },
   readAnswer(body) {
     const reading = readChatAnswer(body)
-    return reading && addBotUsage(reading, () => parseAnswerObject(body))
+    return reading && addBotUsage(reading)
   },
-  readFrame(data) {
+  readFrame(data, earlier) {
     const reading = readChatFrame(data)
-    return data?.includes('"bot_usage"') ? markAsUsage(addBotUsage(reading, () => parseAnswerObject(data))) : reading
+    return data?.includes('"bot_usage"') ? markAsUsage(addBotUsage(reading, earlier)) : reading
   },
 }
 
@@ -39,12 +39,31 @@ export const bots: Protocol = {
 const markAsUsage = (reading: FrameReading): FrameReading =>
   reading.kind === 'opening' && reading.usage !== undefined ? { ...reading, kind: 'usage' } : reading
 
-/** Adds up the usage of a bot's models if the bot reports no total. */
-function addBotUsage<Reading extends AnswerReading>(reading: Reading, parse: () => unknown): Reading {
-  if (reading.usage !== undefined || reading.error !== undefined) return reading
-  const json = parse()
-  const reports = isObject(json) && isObject(json.bot_usage) ? json.bot_usage.model_usage : undefined
-  return Array.isArray(reports) ? { ...reading, usage: sumUsage(reports) } : reading
+/**
+ * Adds up the usage of a bot's models if the bot reports no total, and adds the uses of its plug-ins, which no total
+ * contains. `earlier` is the usage that the stream has reported so far.
+ */
+function addBotUsage<Reading extends AnswerReading>(reading: Reading, earlier: Usage = noUsage): Reading {
+  const { json, error } = reading
+  const report = isObject(json) && isObject(json.bot_usage) ? json.bot_usage : undefined
+  if (report === undefined || error !== undefined) return reading
+  const { model_usage: models, action_usage: actions } = report
+  const usage = reading.usage ?? (Array.isArray(models) ? sumUsage(models) : undefined)
+  const searches = countUses(actions)
+  if (searches === 0 || usage === 'nonsense') return { ...reading, usage }
+  return { ...reading, usage: { ...(usage ?? earlier), searches } }
+}
+
+/**
+ * Counts the uses of plug-ins, such as searches of the web, by the field of Ark's answers or that of its SDKs. What is
+ * no count is left out, so that the others are still billed.
+ */
+function countUses(actions: unknown): number {
+  let uses = 0
+  for (const action of Array.isArray(actions) ? (actions as readonly unknown[]) : []) {
+    if (isObject(action)) uses += tokenCount(action.count ?? action.search_count) ?? 0
+  }
+  return uses
 }
 
 function sumUsage(reports: readonly unknown[]): UsageReport | undefined {

@@ -1,5 +1,6 @@
 // POST /v1beta/models/…:embedContent and :batchEmbedContents. Google's own client sends a batch even for one text.
 
+import type { UsageReport } from '../../base/money/usage.ts'
 import { tokenCount } from '../../base/money/usage.ts'
 import type { Call, CallTarget } from '../neutral/call.ts'
 import type { EmbeddingsCodec, EmbeddingsRequest, EmbeddingsResult } from '../neutral/embeddings.ts'
@@ -10,10 +11,12 @@ import { invalid, missing, readOptional } from '../request/checks.ts'
 import { isObject, readJsonObject } from '../request/json-body.ts'
 import type { Json } from '../request/json-type.ts'
 import { readInputUsage } from '../usage/passthrough-usage.ts'
+import { readCountOrZero } from '../usage/token-totals.ts'
 import { writeError } from './errors.ts'
 import { toCamelCaseFields } from './field-names.ts'
 import { asList } from './input.ts'
 import { requirePath } from './request.ts'
+import { countMediaTokens } from './usage.ts'
 
 const INPUTS_MAX = 2_048
 const UNIQUE_FIELDS = ['model', 'content', 'requests']
@@ -65,10 +68,15 @@ function readEmbedCall(body: Buffer, request: RequestHead, name: string, verb: E
   }
 }
 
-const readEmbedUsage = (metadata: unknown) =>
-  isObject(metadata) && metadata.promptTokenCount !== undefined
-    ? readInputUsage({ prompt_tokens: metadata.promptTokenCount })
-    : undefined
+function readEmbedUsage(metadata: unknown): UsageReport | undefined {
+  if (!isObject(metadata) || metadata.promptTokenCount === undefined) return undefined
+  const { promptTokenCount: total, promptTokenDetails, promptTokensDetails } = metadata
+  const parts = asList(promptTokenDetails ?? promptTokensDetails)
+  const listed = parts.reduce<number>((sum, part) => sum + (isObject(part) ? readCountOrZero(part.tokenCount) : 0), 0)
+  if (!(listed <= readCountOrZero(total))) return 'nonsense'
+  const { audio, image } = countMediaTokens(parts)
+  return readInputUsage({ prompt_tokens: total, prompt_tokens_details: { audio_tokens: audio, image_tokens: image } })
+}
 
 function listRequests(json: Json, isBatch: boolean): readonly Json[] {
   if (!isBatch) {

@@ -140,6 +140,24 @@ describe('embeddings:', () => {
     }
   })
 
+  const ofImage = { modality: 'IMAGE', tokenCount: 6 }
+  const ofAudio = { modality: 'AUDIO', tokenCount: 3 }
+  const ofText = { modality: 'TEXT', tokenCount: 1 }
+  const reports: readonly (readonly [object, unknown])[] = [
+    [{}, { input: 10, output: 0 }],
+    [{ promptTokenDetails: [ofText] }, { input: 10, output: 0 }],
+    [{ promptTokenDetails: [ofText, ofAudio, ofImage] }, { input: 1, inputAudio: 3, inputImage: 6, output: 0 }],
+    [{ promptTokensDetails: [{ modality: 'VIDEO', tokenCount: 2 }, ofImage] }, { input: 2, inputImage: 8, output: 0 }],
+    [{ promptTokenDetails: [ofImage, ofImage] }, 'nonsense'],
+    [{ promptTokenDetails: [ofImage, { modality: 'TEXT', tokenCount: 5 }] }, 'nonsense'],
+    [{ promptTokenDetails: [{ modality: 'AUDIO', tokenCount: 'x' }] }, 'nonsense'],
+  ]
+  test.each(reports)('the media of a usage report are read: %j', (details, expected) => {
+    const usageMetadata = { promptTokenCount: 10, ...details }
+    const answer = bytes({ embedding: { values: [1] }, usageMetadata })
+    expect(embedContent.readAnswer(answer)?.usage).toEqual(expected as never)
+  })
+
   test('a request for an upstream is written', () => {
     const target = { model: 'up', losses: new Losses() }
     const neutralRequest = { inputs: ['x'], dimensions: 8, lostFields: [] }

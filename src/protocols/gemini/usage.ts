@@ -19,7 +19,7 @@ interface MediaTokens {
 }
 
 /** Counts audio, images and video in a list of modalities. Documents count as text. */
-function countMediaTokens(details: unknown): MediaTokens {
+export function countMediaTokens(details: unknown): MediaTokens {
   const tokensByKind = { audio: 0, image: 0 }
   if (!Array.isArray(details)) return tokensByKind
   for (const detail of details as readonly unknown[]) {

@@ -2,6 +2,7 @@
 
 import type { UsageReport } from '../../base/money/usage.ts'
 import type { AnswerReading, FrameReading } from '../neutral/call.ts'
+import { noItems } from '../neutral/call.ts'
 import { writeError } from '../openai-chat/errors.ts'
 import {
   buildFrameReader,
@@ -86,10 +87,24 @@ function readTranscriptionUsage(usage: unknown, duration: unknown): UsageReport 
   return readInputOutputUsage(reportedSeconds === undefined ? usage : undefined, 'output', units)
 }
 
+/** The events of OpenAI, and those of Mistral, whose names begin with `transcription.`. */
 function readTranscriptFrame({ delta, text, usage }: Json, type: string): FrameReading | undefined {
   const bytes = (value: unknown): number => (typeof value === 'string' ? Buffer.byteLength(value) : 0)
-  if (type === 'transcript.text.delta') return { kind: 'content', outputBytes: bytes(delta), finishes: 0 }
-  if (type === 'transcript.text.segment') return { kind: 'content', outputBytes: bytes(text), finishes: 0 }
-  if (type !== 'transcript.text.done') return undefined
-  return { kind: 'terminal', outputBytes: 0, finishes: 1, usage: readTranscriptionUsage(usage, undefined) }
+  switch (type) {
+    case 'transcript.text.delta':
+      return { kind: 'content', outputBytes: bytes(delta), finishes: 0 }
+    case 'transcription.text.delta':
+    case 'transcript.text.segment':
+      return { kind: 'content', outputBytes: bytes(text), finishes: 0 }
+    case 'transcription.segment':
+      // A segment may repeat the text of the deltas before it.
+      return { kind: 'content', outputBytes: 0, items: { ...noItems, textBytes: bytes(text) }, finishes: 0 }
+    case 'transcription.language':
+      return { kind: 'opening', outputBytes: 0, finishes: 0 }
+    case 'transcript.text.done':
+    case 'transcription.done':
+      return { kind: 'terminal', outputBytes: 0, finishes: 1, usage: readTranscriptionUsage(usage, undefined) }
+    default:
+      return undefined
+  }
 }

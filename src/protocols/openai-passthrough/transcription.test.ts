@@ -1,0 +1,48 @@
+// Tests the events of a streamed transcript, of OpenAI and of Mistral.
+
+import { expect, test } from 'bun:test'
+import { transcription } from './transcription.ts'
+
+const read = (event: object) => transcription.readFrame(JSON.stringify(event))
+const usage = { prompt_audio_seconds: 12, prompt_tokens: 3, completion_tokens: 41, total_tokens: 419 }
+const reported = { input: 3, inputAudio: 375, output: 41, seconds: 12 }
+
+const rows: readonly (readonly [object, object])[] = [
+  [
+    { type: 'transcript.text.delta', delta: 'river' },
+    { kind: 'content', outputBytes: 5 },
+  ],
+  [
+    { type: 'transcript.text.segment', text: 'river' },
+    { kind: 'content', outputBytes: 5 },
+  ],
+  [
+    { type: 'transcript.text.done', text: 'river' },
+    { kind: 'terminal', finishes: 1 },
+  ],
+  [
+    { type: 'transcription.language', audio_language: 'en' },
+    { kind: 'opening', outputBytes: 0 },
+  ],
+  [
+    { type: 'transcription.text.delta', text: 'river' },
+    { kind: 'content', outputBytes: 5 },
+  ],
+  [
+    { type: 'transcription.segment', text: 'river' },
+    { kind: 'content', outputBytes: 0, items: { textBytes: 5 } },
+  ],
+  [
+    { type: 'transcription.done', text: 'river', usage },
+    { kind: 'terminal', finishes: 1, usage: reported },
+  ],
+  [
+    { type: 'transcription.done', usage: { ...usage, total_tokens: 4 } },
+    { kind: 'terminal', usage: 'nonsense' },
+  ],
+  [{ type: 'transcription.else' }, { kind: 'garbage' }],
+]
+
+test.each(rows)('an event is read: %j', (event, expected) => {
+  expect(read(event)).toMatchObject(expected)
+})
