@@ -315,7 +315,9 @@ test('events after the finish reason are held back up to a bound, and the conten
   const part = (text: string, more: object = {}): string =>
     `data: ${JSON.stringify({ candidates: [{ content: { role: 'model', parts: [{ text }] }, ...more }] })}\n\n`
   const delivered = Promise.withResolvers<void>()
-  const after = Array.from({ length: 5 }, () => chunk(part('x'.repeat(EVENT_BYTES_MAX / 4))))
+  // Content would be delivered; other events wait for the end.
+  const modelVersion = 'x'.repeat(EVENT_BYTES_MAX / 4)
+  const after = Array.from({ length: 5 }, () => chunk(`data: ${JSON.stringify({ candidates: [], modelVersion })}\n\n`))
   const last = chunk(part('more', { finishReason: 'STOP' }))
   harness.upstream.plan(script(streamHead, chunk(part(content)), gate(delivered.promise), last, ...after, end))
   const caller = openRaw(harness.url, requestOf('gemini', key, { model: modelOf('gemini'), ...callOptions }))
