@@ -3,7 +3,8 @@
 
 import { answerTooLarge } from '../../base/answer-too-large.ts'
 import type { Usage } from '../../base/money/usage.ts'
-import { CUT_ARGUMENTS, isWholeObject } from '../neutral/cut-call.ts'
+import { CUT_ARGUMENTS, endsEarly, isWholeObject } from '../neutral/cut-call.ts'
+import { readFinish } from '../neutral/finish-reasons.ts'
 import type { MutableJson } from '../neutral/merge-pieces.ts'
 import { mergePiece, replaceFields } from '../neutral/merge-pieces.ts'
 import type { AnswerTarget, StreamFollower } from '../protocol.ts'
@@ -99,7 +100,13 @@ export class MessageStreamFollower implements StreamFollower {
 
   answer(cut?: Usage): Json {
     const message = this.#message ?? this.#head()
-    const blocks = [...this.#blocks.values()].filter(block => cut === undefined || !block.isOpen || isUsable(block))
+    const followed = [...this.#blocks.values()]
+    const isEarly = cut === undefined && endsEarly(readFinish('anthropic-messages', message.stop_reason))
+    const blocks = followed.filter((block, at) => {
+      if (cut !== undefined) return !block.isOpen || isUsable(block)
+      // The upstream ended the answer in its last block.
+      return !isEarly || at < followed.length - 1 || !isCall(block) || isUsable(block)
+    })
     const { id, type, role, model, ...rest } = message
     return {
       ...{ id, type, role, model },
@@ -157,12 +164,14 @@ function closingDelta(block: FollowedBlock): Json | undefined {
   return undefined
 }
 
+const isCall = ({ json: { type } }: FollowedBlock): boolean => typeof type === 'string' && type.endsWith('tool_use')
+
 /** Whether a plain message may have a block that was cut. The input of a call is an object, so that it must be whole. */
 function isUsable(block: FollowedBlock): boolean {
   const { type, text, thinking } = block.json
   if (type === 'text') return text !== ''
   if (type === 'thinking') return thinking !== ''
-  if (typeof type !== 'string' || !type.endsWith('tool_use')) return true
+  if (!isCall(block)) return true
   return block.input === '' ? hasInput(block) : isWholeObject(block.input)
 }
 

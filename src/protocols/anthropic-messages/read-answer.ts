@@ -2,8 +2,9 @@
 
 import { Refusal } from '../../base/errors.ts'
 import type { Answer, AnswerPart } from '../neutral/answer.ts'
-import { readArgumentObject } from '../neutral/call-arguments.ts'
-import { readChoiceEnd } from '../neutral/finish-reasons.ts'
+import { NO_ARGUMENTS, readArgumentObject } from '../neutral/call-arguments.ts'
+import { endsEarly, isWholeObject } from '../neutral/cut-call.ts'
+import { readChoiceEnd, readFinish } from '../neutral/finish-reasons.ts'
 import type { AnswerSource } from '../protocol.ts'
 import { addLostFields } from '../request/fields.ts'
 import { isObject } from '../request/json-body.ts'
@@ -19,7 +20,10 @@ export function readWholeAnswer(json: unknown, source: AnswerSource): Answer {
   if (!isObject(json) || content === undefined) throw new Refusal('upstream_unusable', 'not a message')
   const { losses } = source.notes
   addLostFields(json, answerFields, { path: '', losses })
-  const parts = content.flatMap(block => (isObject(block) ? readBlock(block, source) : []))
+  const isEarly = endsEarly(readFinish('anthropic-messages', readStopReason(json)))
+  const parts = content.flatMap((block, at) =>
+    isObject(block) ? readBlock(block, { source, isCut: isEarly && at === content.length - 1 }) : [],
+  )
   const explanation = readExplanation(json.stop_details, losses)
   if (explanation !== undefined) parts.push({ kind: 'refusal', text: explanation })
   const { id, model, usage: report, stop_sequence: stopSequence } = json
@@ -43,7 +47,13 @@ export function readWholeAnswer(json: unknown, source: AnswerSource): Answer {
   }
 }
 
-function readBlock(block: Json, source: AnswerSource): AnswerPart[] {
+interface BlockReading {
+  readonly source: AnswerSource
+  /** The answer ended early in this block. */
+  readonly isCut: boolean
+}
+
+function readBlock(block: Json, { source, isCut }: BlockReading): AnswerPart[] {
   const { origin, notes } = source
   addLostBlockFields(block, notes.losses)
   switch (block.type) {
@@ -65,8 +75,13 @@ function readBlock(block: Json, source: AnswerSource): AnswerPart[] {
       const name = toText(block.name)
       const input = readArgumentObject(block.input)
       if (name === '') return [buildNativePart(block)]
-      if (name === notes.schemaTool) return [{ kind: 'text', text: input }]
-      return [{ kind: 'call', id: toText(block.id) || source.mintCallId(), ...buildCall(name, input, source) }]
+      // The input is an object here, so that an upstream may write an empty one for input that it cannot parse.
+      const isMissing = isCut && input === NO_ARGUMENTS
+      if (name === notes.schemaTool) return isMissing ? [] : [{ kind: 'text', text: input }]
+      const call = buildCall(name, input, source)
+      const isUnread = isMissing || (isCut && call.custom === true && !isWholeObject(input))
+      const cut = isUnread ? { arguments: '', isCut } : isCut && call.custom !== true ? { isCut } : {}
+      return [{ kind: 'call', id: toText(block.id) || source.mintCallId(), ...call, ...cut }]
     }
     default:
       return [buildNativePart(block)]

@@ -79,9 +79,12 @@ describe("an upstream's stream", () => {
     ['without its start event', [blockDelta(0, textDelta('x')), messageDelta('end_turn')], [textPart('x')], 'stop'],
     [
       'without stop events of its blocks',
-      [start, startBlock(0, { type: 'text', text: '' }), blockDelta(0, textDelta('x')), startBlock(1, toolUse('a'))],
+      [
+        ...[start, startBlock(0, { type: 'text', text: '' }), blockDelta(0, textDelta('x'))],
+        ...[startBlock(1, toolUse('a')), messageDelta('tool_use')],
+      ],
       [textPart('x'), callPart('{}')],
-      'other',
+      'calls',
     ],
     ['without a stop reason', [start, blockDelta(0, textDelta('x'))], [textPart('x')], 'other'],
     [
@@ -98,15 +101,18 @@ describe("an upstream's stream", () => {
     ],
     [
       'with the input of a tool in the start event of a block',
-      [start, startBlock(0, toolUse('a', { b: 1 })), stop(0)],
+      [start, startBlock(0, toolUse('a', { b: 1 })), stop(0), messageDelta('tool_use')],
       [callPart('{"b":1}')],
-      'other',
+      'calls',
     ],
     [
       'with the input of a tool in the start event and in a delta',
-      [start, startBlock(0, toolUse('a', { b: 1 })), blockDelta(0, inputDelta('{"b":2}')), stop(0)],
+      [
+        ...[start, startBlock(0, toolUse('a', { b: 1 })), blockDelta(0, inputDelta('{"b":2}')), stop(0)],
+        messageDelta('tool_use'),
+      ],
       [callPart('{"b":2}')],
-      'other',
+      'calls',
     ],
     [
       'with a tool call without an id',
@@ -137,10 +143,31 @@ describe("an upstream's stream", () => {
       'calls',
     ],
     [
+      'with a tool call that is cut before its first argument',
+      [start, startBlock(0, toolUse('a')), stop(0), startBlock(1, toolUse('b')), stop(1), messageDelta('max_tokens')],
+      [callPart('{}'), { ...callPart('', 'b'), isCut: true }],
+      'length',
+    ],
+    [
+      'with a tool call that is cut in its arguments',
+      [start, startBlock(0, toolUse('a')), blockDelta(0, inputDelta('{"b":')), stop(0), messageDelta('max_tokens')],
+      [{ ...callPart('{"b":'), isCut: true }],
+      'length',
+    ],
+    [
+      'with a tool call before the content that is cut',
+      [
+        ...[start, startBlock(0, toolUse('a')), stop(0), startBlock(1, { type: 'text', text: 'x' }), stop(1)],
+        messageDelta('max_tokens'),
+      ],
+      [callPart('{}'), textPart('x')],
+      'length',
+    ],
+    [
       'P4: that starts a block twice',
-      [start, startBlock(0, toolUse('a')), startBlock(0, toolUse('b')), stop(0), stop(0)],
+      [start, startBlock(0, toolUse('a')), startBlock(0, toolUse('b')), stop(0), stop(0), messageDelta('tool_use')],
       [callPart('{}'), callPart('{}', 'b')],
-      'other',
+      'calls',
     ],
     [
       'with a block that changes its kind',
@@ -219,6 +246,26 @@ describe("an upstream's stream", () => {
     assertCompleteStream(events)
     const { choices } = collectAnswer(events)
     expect(choices.map(choice => [choice.parts, choice.finish] as unknown)).toEqual([[parts, finish]])
+  })
+
+  test('sends a call to the caller when the call is complete, and not at the end of the answer', () => {
+    const reader = codec.openEventReader(sourceOf())
+    const kindsOf = (frame: object) => reader.read(frame).map(({ kind }) => kind)
+    expect([start, startBlock(0, toolUse('a')), stop(0)].map(kindsOf)).toEqual([['start', 'usage'], ['open'], []])
+    expect(kindsOf(startBlock(1, toolUse('b')))).toEqual(['delta', 'close', 'open'])
+    expect([stop(1), messageDelta('tool_use')].map(kindsOf)).toEqual([[], ['delta', 'close']])
+  })
+
+  test('has no free text and no answer by a schema that the model did not write', () => {
+    const parts = (over: object, input: string, reason = 'max_tokens') => {
+      const frames = [start, startBlock(0, toolUse('a')), blockDelta(0, inputDelta(input)), stop(0)]
+      return collectAnswer(readAll([...frames, messageDelta(reason)], sourceOf(over))).choices[0]!.parts
+    }
+    const wrapped = { wrapped: new Set(['f']) }
+    expect(parts(wrapped, '{"input":"ha')).toEqual([])
+    expect<unknown>(parts(wrapped, '{"input":"half"}')).toEqual([{ ...callPart('half'), custom: true }])
+    expect(parts({ schemaTool: 'f' }, '')).toEqual([])
+    expect<unknown>(parts({ schemaTool: 'f' }, '', 'tool_use')).toEqual([textPart('{}')])
   })
 
   test('reports its usage as the counts grow', () => {

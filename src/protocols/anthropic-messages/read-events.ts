@@ -6,10 +6,10 @@ import { bounds } from '../../base/bounds.ts'
 import type { Usage } from '../../base/money/usage.ts'
 import { jsonText } from '../../base/text/json-text.ts'
 import type { AnswerEvent, EventReader, PartOpening } from '../neutral/answer.ts'
-import { readArgumentObject, readArgumentText } from '../neutral/call-arguments.ts'
-import { isWholeObject } from '../neutral/cut-call.ts'
+import { NO_ARGUMENTS, readArgumentObject, readArgumentText } from '../neutral/call-arguments.ts'
+import { endsEarly, isWholeObject } from '../neutral/cut-call.ts'
 import type { ChoiceContents } from '../neutral/finish-reasons.ts'
-import { readChoiceEnd } from '../neutral/finish-reasons.ts'
+import { readChoiceEnd, readFinish } from '../neutral/finish-reasons.ts'
 import type { ReasoningState } from '../neutral/reasoning-state.ts'
 import type { AnswerSource } from '../protocol.ts'
 import { addLostFields, tableOf } from '../request/fields.ts'
@@ -57,6 +57,8 @@ const BLOCK_KINDS_BY_DELTA: Readonly<Record<string, readonly BlockKind[]>> = {
   compaction_delta: ['native'],
 }
 
+const callKinds: ReadonlySet<BlockKind> = new Set(['call', 'schema', 'custom'])
+
 const eventFields = tableOf('read', 'type index message content_block delta usage')
 const deltaTypeFields = tableOf('read', 'type text thinking signature partial_json citation content')
 
@@ -64,6 +66,8 @@ export class MessageEventReader implements EventReader {
   readonly #source: AnswerSource
   /** The open blocks, by the upstream's index. */
   readonly #openBlocks = new Map<unknown, Block>()
+  /** A call that has had its stop event. It is complete if another block follows; or else the stop reason decides. */
+  #stoppedCall: Block | undefined
   #events: AnswerEvent[] = []
   #parts = 0
   #heldChars = 0
@@ -91,7 +95,9 @@ export class MessageEventReader implements EventReader {
     if (this.#ended) return []
     this.#ended = true
     this.#start({})
-    for (const index of [...this.#openBlocks.keys()]) this.#close(index, isCut)
+    const isEarly = isCut || this.#endsEarly()
+    this.#endStoppedCall(isEarly)
+    for (const block of this.#openBlocks.values()) this.#endBlock(block, isEarly)
     if (this.#explanation !== undefined) this.#emitPart({ part: 'refusal' }, this.#explanation)
     const lost = this.#source.notes.isNative ? undefined : this.#lost
     const contains = { calls: this.#hasCalls, words: this.#hasText, lost }
@@ -152,6 +158,7 @@ export class MessageEventReader implements EventReader {
       this.#startBlock(key, block)
       this.#close(key)
     })
+    this.#endStoppedCall(false)
     this.#stopReason = readStopReason(message) ?? this.#stopReason
     this.#explanation = readExplanation(message.stop_details, losses) ?? this.#explanation
   }
@@ -173,6 +180,7 @@ export class MessageEventReader implements EventReader {
     const { losses } = this.#source.notes
     addLostFields(delta, deltaFields, { path: '', losses })
     this.#stopReason = reason ?? this.#stopReason
+    if (typeof reason === 'string') this.#endStoppedCall(this.#endsEarly())
     this.#stopSequence = sequence ?? this.#stopSequence
     this.#explanation = readExplanation(details, losses) ?? this.#explanation
   }
@@ -185,6 +193,7 @@ export class MessageEventReader implements EventReader {
   }
 
   #startBlock(at: unknown, json: Json): Block {
+    this.#endStoppedCall(false)
     addLostBlockFields(json, this.#source.notes.losses)
     const block: Block = { kind: this.#findKind(json), json, index: undefined, held: '', written: false, signature: '' }
     this.#openBlocks.set(at, block)
@@ -268,29 +277,52 @@ export class MessageEventReader implements EventReader {
     return { part: 'call', id, name: callerName, ...(kind === 'custom' && { custom: true }) }
   }
 
-  #close(at: unknown, isCut = false): void {
+  #close(at: unknown): void {
     const block = this.#openBlocks.get(at)
     if (block === undefined) return
     this.#openBlocks.delete(at)
+    if (!callKinds.has(block.kind)) return this.#endBlock(block, false)
+    this.#endStoppedCall(false)
+    this.#stoppedCall = block
+  }
+
+  #endStoppedCall(isEarly: boolean): void {
+    const block = this.#stoppedCall
+    this.#stoppedCall = undefined
+    if (block !== undefined) this.#endBlock(block, isEarly)
+  }
+
+  #endsEarly(): boolean {
+    return endsEarly(readFinish('anthropic-messages', this.#stopReason))
+  }
+
+  /** `isEarly`: the answer ended early in this block, so that its input may be incomplete. */
+  #endBlock(block: Block, isEarly: boolean): void {
     const { kind, signature } = block
     // Input that may be incomplete is worth nothing to another dialect.
-    if (kind === 'native') return isCut && 'input' in block.json ? undefined : this.#emitNative(block)
-    const isCutCall = isCut && !(kind === 'custom' && isWholeObject(block.held))
-    if ((kind === 'call' || kind === 'schema' || kind === 'custom') && !isCutCall) this.#endInput(block)
+    if (kind === 'native') return isEarly && 'input' in block.json ? undefined : this.#emitNative(block)
+    const isCut = callKinds.has(kind) && this.#endInput(block, isEarly)
     const sealed: ReasoningState | undefined =
       kind === 'thinking' && signature !== '' ? this.#buildState('signature', signature) : undefined
     const index = sealed === undefined ? block.index : this.#openPart(block)
-    const cut = isCutCall && (kind === 'call' || kind === 'custom') ? { isCut } : {}
-    if (index !== undefined) this.#events.push({ kind: 'close', index, ...(sealed && { sealed }), ...cut })
+    if (index === undefined) return
+    this.#events.push({ kind: 'close', index, ...(sealed && { sealed }), ...(isCut && kind !== 'schema' && { isCut }) })
   }
 
-  /** Some providers send the whole input in the start event, and some send nothing for an empty input. */
-  #endInput(block: Block): void {
-    const { kind, json, held } = block
+  /**
+   * Some providers send the whole input in the start event, and some send nothing for an empty input. Returns whether the
+   * input may be cut.
+   */
+  #endInput(block: Block, isEarly: boolean): boolean {
+    const { kind, json, held, written } = block
+    const input = written ? held : readArgumentObject(json.input)
+    // Nothing tells input that is cut before its first argument from an empty one.
+    const isMissing = !written && input === NO_ARGUMENTS
+    if (isEarly && (isMissing || (kind === 'custom' && !isWholeObject(input)))) return true
     const index = this.#openPart(block)
-    const input = block.written ? held : readArgumentObject(json.input)
-    const text = kind === 'custom' ? unwrapInput(input) : block.written ? '' : input
+    const text = kind === 'custom' ? unwrapInput(input) : written ? '' : input
     if (text !== '') this.#events.push({ kind: 'delta', index, text })
+    return isEarly && kind !== 'custom'
   }
 
   #buildState(form: ReasoningState['form'], value: string): ReasoningState {

@@ -6,8 +6,9 @@ import { parseJson } from '../../base/text/long-integers.ts'
 import type { Answer, AnswerEvent, EventReader, PartOpening, TokenProb } from '../neutral/answer.ts'
 import { collectAnswer } from '../neutral/answer-collector.ts'
 import { readArgumentObject } from '../neutral/call-arguments.ts'
+import { endsEarly } from '../neutral/cut-call.ts'
 import type { ChoiceContents } from '../neutral/finish-reasons.ts'
-import { isKnownReason, readChoiceEnd } from '../neutral/finish-reasons.ts'
+import { isKnownReason, readChoiceEnd, readFinish } from '../neutral/finish-reasons.ts'
 import type { ReasoningState } from '../neutral/reasoning-state.ts'
 import type { AnswerSource } from '../protocol.ts'
 import { isObject } from '../request/json-body.ts'
@@ -113,7 +114,7 @@ class AnswerReader implements EventReader {
     if (this.#choices.size === 0) this.#choice(0).reason = isCut ? undefined : 'SAFETY'
     if (this.#blocked) for (const choice of this.#choices.values()) choice.reason ??= 'SAFETY'
     for (const choice of this.#choices.values()) {
-      if (isCut) choice.pending = undefined // its arguments are incomplete
+      if (isCut || endsEarly(readFinish('gemini', choice.reason))) choice.pending = undefined // it is incomplete
       this.#endCall(choice)
       this.#endChoice(choice)
     }
@@ -191,7 +192,8 @@ class AnswerReader implements EventReader {
       ? { origin: this.#source.origin, form: 'thought', value: thoughtSignature }
       : undefined
     if (isObject(functionCall)) return this.#readCall(choice, functionCall, sealed)
-    this.#endCall(choice)
+    // The chunk with the finish reason often has an empty text.
+    if (text !== '' || isSigned) this.#endCall(choice)
     const kind = Object.keys(part).find(name => name in partKinds && name !== 'text')
     if (kind === 'functionCall') choice.lost = 'call'
     if (kind !== undefined) return this.#runAfterText(choice, () => this.#emitWholePart(choice, part, kind))

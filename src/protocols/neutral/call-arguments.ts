@@ -10,8 +10,11 @@ export function readArgumentText(value: unknown): string {
   return typeof value === 'object' ? writeJson(value) : JSON.stringify(value)
 }
 
+/** The arguments of a call without any, in dialects in which arguments are an object. */
+export const NO_ARGUMENTS = '{}'
+
 /** For dialects in which arguments are an object. Some languages write an empty object as an empty list. */
 export function readArgumentObject(value: unknown): string {
   const text = readArgumentText(value)
-  return text === '' || text === '[]' ? '{}' : text
+  return text === '' || text === '[]' ? NO_ARGUMENTS : text
 }

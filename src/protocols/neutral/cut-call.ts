@@ -1,6 +1,14 @@
-// Tool calls of an answer that ends in the middle. A client must not run a call whose arguments are incomplete.
+// Tool calls of an answer that ends in the middle, because the gateway or the upstream ended it. A client must not run a
+// call whose arguments are incomplete. Readers mark calls that may be cut with `isCut`. Writers keep the text of the
+// arguments where their dialect has them as text, and leave out the call where it needs a whole object.
 
 import { isObject, parseNestedJson } from '../request/json-body.ts'
+import type { Finish } from './answer.ts'
+
+/** After any other end, the last call may be incomplete, and arguments that are empty may have been cut. */
+const completeFinishes: ReadonlySet<Finish> = new Set(['stop', 'stop_sequence', 'calls', 'paused'])
+
+export const endsEarly = (finish: Finish): boolean => !completeFinishes.has(finish)
 
 /**
  * The arguments of a function call that is cut before its first argument. Clients take a call without arguments for a

@@ -73,6 +73,26 @@ test('a whole message at the end of a chat stream does not double its pieces', (
   }
 })
 
+test('details of reasoning of several types are kept apart, although they have the same index', () => {
+  const text = { type: 'reasoning.text', index: 0, text: 'Let ' }
+  const sealed = { type: 'reasoning.encrypted', index: 0, data: 'x' }
+  const summary = { type: 'reasoning.summary', index: 0, summary: 'Sum' }
+  const pieces = [text, sealed, summary, { ...text, text: 'me' }, { ...summary, summary: 'med' }, { index: 0, id: 's' }]
+  const events = pieces.map(piece => ({ choices: [{ index: 0, delta: { reasoning_details: [piece] } }] }))
+  expect(follow('openai-chat', events, true).answer().choices).toMatchObject([
+    {
+      message: {
+        reasoning_details: [
+          { ...text, text: 'Let me' },
+          sealed,
+          // A piece without a type continues the last one.
+          { ...summary, summary: 'Summed', id: 's' },
+        ],
+      },
+    },
+  ])
+})
+
 test('blocks of Anthropic that have the same index are all kept', () => {
   const block = (content_block: object, delta: object) => [
     { type: 'content_block_start', index: 0, content_block },

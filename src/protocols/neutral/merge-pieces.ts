@@ -47,7 +47,7 @@ function mergeText(name: string, before: string, value: string): string {
   return value === before && !JOINED_TEXTS.has(name) ? before : before + value
 }
 
-/** Entries with an index belong to the entry with the same index. A text continues the text before it. */
+/** A piece with an index belongs to the entry with the same index and type. A text continues the text before it. */
 function appendPieces(list: unknown[], pieces: readonly unknown[]): unknown[] {
   copyLongIntegers(pieces, list, list.length)
   for (const piece of pieces) {
@@ -57,7 +57,7 @@ function appendPieces(list: unknown[], pieces: readonly unknown[]): unknown[] {
     }
     const hasIndex = Number.isSafeInteger(piece.index)
     const begun = hasIndex
-      ? list.find(entry => isObject(entry) && entry.index === piece.index)
+      ? list.findLast(entry => isObject(entry) && entry.index === piece.index && mayBeSameType(entry.type, piece.type))
       : continuedBy(list.at(-1), piece)
     if (isObject(begun)) mergePiece(begun as MutableJson, piece)
     else {
@@ -67,6 +67,10 @@ function appendPieces(list: unknown[], pieces: readonly unknown[]): unknown[] {
   }
   return list
 }
+
+/** Details of reasoning of several types may have the same index. A piece that only continues may have no type. */
+const mayBeSameType = (entryType: unknown, pieceType: unknown): boolean =>
+  !entryType || !pieceType || entryType === pieceType
 
 const TEXT_FIELDS = ['text', 'thinking'] as const
 

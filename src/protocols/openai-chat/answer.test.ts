@@ -91,6 +91,8 @@ describe('an event', () => {
     ['reasoning', { reasoning_content: 'four' }, 4],
     ['reasoning under another name', { reasoning: 'four' }, 4],
     ['reasoning under both names, counted once', { reasoning_content: 'four', reasoning: 'four' }, 4],
+    ['reasoning in details', { reasoning_details: [{ text: 'fo' }, { summary: 'ur' }, { data: 'sealed' }] }, 4],
+    ['reasoning repeated in details, counted once', { reasoning: 'four', reasoning_details: [{ text: 'four' }] }, 4],
     ['a tool call', { tool_calls: [tool] }, 4],
     ['the arguments of a tool call', { tool_calls: [{ index: 0, function: { arguments: 'four' } }] }, 4],
     ['a custom tool call', { tool_calls: [{ index: 0, type: 'custom', custom: { name: 'four', input: '' } }] }, 4],
@@ -100,6 +102,13 @@ describe('an event', () => {
     ['reasoning in parts', { content: [{ type: 'thinking', thinking: [{ type: 'text', text: 'four' }] }] }, 4],
   ])('of content is counted: %s', (_name, fields, bytes) => {
     expect(delta(fields)).toMatchObject({ kind: 'content', outputBytes: bytes, finishes: 0 })
+  })
+
+  test('counts thoughts in details as thoughts, in a plain answer too', () => {
+    const message = { content: null, reasoning: null, reasoning_details: [{ type: 'reasoning.text', text: 'four' }] }
+    expect(delta(message)).toMatchObject({ outputBytes: 4, thoughtBytes: 4 })
+    expect(answerOf({ choices: [{ message }] })?.outputBytes).toBe(4)
+    expect(delta({ reasoning_details: [null, 5, { text: null }] }).kind).toBe('opening')
   })
 
   test('with a finish reason finishes a choice', () => {

@@ -3,7 +3,8 @@
 import { answerTooLarge } from '../../base/answer-too-large.ts'
 import { bounds } from '../../base/bounds.ts'
 import type { Usage } from '../../base/money/usage.ts'
-import { CUT_ARGUMENTS } from '../neutral/cut-call.ts'
+import { CUT_ARGUMENTS, endsEarly } from '../neutral/cut-call.ts'
+import { readFinish } from '../neutral/finish-reasons.ts'
 import type { MutableJson } from '../neutral/merge-pieces.ts'
 import { mergePiece, replaceFields } from '../neutral/merge-pieces.ts'
 import type { AnswerTarget, StreamFollower } from '../protocol.ts'
@@ -201,11 +202,12 @@ const withArguments = (call: Json): Json =>
 function buildChoice(choice: FollowedChoice, isCut: boolean, nullsContent: boolean): Json {
   const { index, fields, message } = choice
   const cut = isCut && !hasFinished(choice)
+  const isEarly = cut || endsEarly(readFinish('openai-chat', fields.finish_reason))
   const calls = choice.calls.map(({ json: { index: _index, ...call } }) => call)
   // A call none of whose arguments has arrived says nothing, and some clients would run it.
-  const kept = cut ? calls.filter(call => !isUnbegun(call.function)) : calls.map(withArguments)
+  const kept = isEarly ? calls.filter(call => !isUnbegun(call.function)) : calls.map(withArguments)
   const { function_call: legacy, ...rest } = message
-  const hasLegacy = legacy !== undefined && !(cut && isUnbegun(legacy))
+  const hasLegacy = legacy !== undefined && !(isEarly && isUnbegun(legacy))
   const hasCalls = kept.length > 0 || hasLegacy
   const content = rest.content ?? ''
   return {

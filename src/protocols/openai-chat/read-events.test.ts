@@ -20,8 +20,9 @@ function eventsFrom(chunks: readonly unknown[], source = sourceOf()): AnswerEven
 
 const deltasOf = (...deltas: readonly object[]) =>
   deltas.map(delta => ({ choices: [{ index: 0, delta, finish_reason: null }] }))
+const ended = { choices: [{ index: 0, delta: {}, finish_reason: 'stop' }] }
 const partsOf = (...deltas: readonly object[]): readonly AnswerPart[] =>
-  collectAnswer(eventsFrom(deltasOf(...deltas))).choices[0]!.parts
+  collectAnswer(eventsFrom([...deltasOf(...deltas), ended])).choices[0]!.parts
 const piece = (fields: object): object => ({ tool_calls: [fields] })
 const call = (id: string, name: string, text: string): AnswerPart => ({ kind: 'call', id, name, arguments: text })
 const shown = { form: 'shown', value: '', origin: ORIGIN } as const
@@ -162,6 +163,30 @@ describe('tool calls', () => {
     expect(collectAnswer(eventsFrom(deltasOf(...wrapped), sourceOf(notes))).choices[0]?.parts).toEqual([
       custom as AnswerPart,
     ])
+  })
+
+  test('may be cut if the upstream ended the answer early, and have no arguments that the model did not write', () => {
+    const cutAfter = (reason: string | null, ...pieces: readonly object[]) => {
+      const end = { choices: [{ index: 0, delta: {}, finish_reason: reason }] }
+      return collectAnswer(eventsFrom([...deltasOf(...pieces), end])).choices[0]!.parts
+    }
+    const cut = (text: string) => [{ ...call('a', 'f', text), isCut: true } as AnswerPart]
+    for (const reason of ['length', 'max_tokens', 'content_filter', 'model_length', null]) {
+      expect(cutAfter(reason, open(0, 'a', 'f'))).toEqual(cut(''))
+      expect(cutAfter(reason, open(0, 'a', 'f'), argumentsOf(0, '{"x":'))).toEqual(cut('{"x":'))
+    }
+    expect(cutAfter('tool_calls', open(0, 'a', 'f'))).toEqual([call('a', 'f', '{}')])
+    const message = { tool_calls: [{ id: 'a', function: { name: 'f', arguments: '' } }] }
+    const whole = { choices: [{ index: 0, message, finish_reason: 'length' }] }
+    expect(readWholeAnswer(whole, sourceOf()).choices[0]!.parts).toEqual(cut(''))
+    const notes = { ...freshNotes(), wrapped: new Set(['f']) }
+    const wrapped = (text: string) => {
+      const end = { choices: [{ index: 0, delta: {}, finish_reason: 'length' }] }
+      const chunks = [...deltasOf(open(0, 'a', 'f'), argumentsOf(0, text)), end]
+      return collectAnswer(eventsFrom(chunks, sourceOf(notes))).choices[0]!.parts
+    }
+    expect(wrapped('{"input":"ha')).toEqual([{ ...call('a', 'f', ''), custom: true, isCut: true } as AnswerPart])
+    expect(wrapped('{"input":"half"}')).toEqual([{ ...call('a', 'f', 'half'), custom: true } as AnswerPart])
   })
 
   test('keep their signature', () => {

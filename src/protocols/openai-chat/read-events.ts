@@ -8,8 +8,9 @@ import { Refusal } from '../../base/errors.ts'
 import type { Answer, AnswerEvent, EventReader, TokenProb } from '../neutral/answer.ts'
 import { collectAnswer } from '../neutral/answer-collector.ts'
 import type { Citation } from '../neutral/conversation.ts'
+import { endsEarly } from '../neutral/cut-call.ts'
 import type { ChoiceEnd } from '../neutral/finish-reasons.ts'
-import { readChoiceEnd } from '../neutral/finish-reasons.ts'
+import { readChoiceEnd, readFinish } from '../neutral/finish-reasons.ts'
 import type { ReasoningState } from '../neutral/reasoning-state.ts'
 import type { AnswerSource } from '../protocol.ts'
 import { addLostFields } from '../request/fields.ts'
@@ -246,7 +247,7 @@ class ChoiceReader {
       const index = this.#list.open(this.#choice, { part: 'reasoning' })
       this.#list.push({ kind: 'close', index, sealed: this.#takeReasoningState() })
     }
-    this.#calls.end(isCut && this.#finish === '')
+    this.#calls.end(isCut && this.#finish === '', endsEarly(readFinish('openai-chat', this.#finish)))
     const hasOnlyUnknownCalls = !isCut && this.#calls.isEmpty && this.#calls.hasUnknown && !this.#hasContent
     if (hasOnlyUnknownCalls) throw new Refusal('upstream_failed', 'the answer has only tool calls of an unknown type')
     const sound = this.#audio.end()

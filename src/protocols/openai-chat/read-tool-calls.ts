@@ -83,23 +83,23 @@ export class CallReader {
     this.#sendDelta(call)
   }
 
-  /** `isCut`: the answer ends early, so that arguments may be incomplete. */
-  end(isCut: boolean): void {
+  /** `isCut`: the gateway ends the answer early. `isEarly`: the gateway or the upstream does: calls may be incomplete. */
+  end(isCut: boolean, isEarly: boolean): void {
     for (const call of this.#calls) {
       if (call.name === '') {
         if (isCut) continue
         this.#source.notes.losses.add(call.type === '' ? 'tool_calls' : `tool_calls.${call.type}`)
         continue
       }
-      if (isCut && call.part === undefined) continue // the call has no more than a name
+      if (isEarly && call.part === undefined) continue // the call has no more than a name
       const known = call.part === undefined ? undefined : call.sealed
       const part = call.part ?? this.#open(call)
-      const mayBeCut = isCut && this.#mayBeCut(call)
+      const mayBeCut = isEarly && this.#mayBeCut(call)
       if (call.wrapped) call.pending = mayBeCut ? '' : unwrapped(call.pending)
       else if (!mayBeCut && !call.wrote && call.pending === '' && !call.custom) call.pending = '{}'
       call.wrapped = false
       this.#sendDelta(call)
-      this.#list.push({ kind: 'close', index: part, ...(known && { sealed: known }), ...(mayBeCut && { isCut }) })
+      this.#list.push({ kind: 'close', index: part, ...(known && { sealed: known }), ...(mayBeCut && { isCut: true }) })
     }
   }
 

@@ -24,6 +24,7 @@ export interface ChatMessage {
   readonly refusal?: unknown
   readonly reasoning_content?: unknown
   readonly reasoning?: unknown
+  readonly reasoning_details?: unknown
   /** Audio output with its transcript. */
   readonly audio?: { readonly transcript?: unknown; readonly data?: unknown } | null
   readonly images?: unknown
@@ -142,8 +143,18 @@ export function countMediaBytes(
   return pictures + soundBytes === 0 ? noMedia : { pictureBytes: pictures * BYTES_PER_IMAGE, soundBytes }
 }
 
+/** Some upstreams repeat the same thoughts in several fields. The first field that has any counts, as for the reader. */
 export const countThoughtBytes = (message: ChatMessage | null | undefined): number =>
-  partsBytes(message?.reasoning_content) || partsBytes(message?.reasoning)
+  partsBytes(message?.reasoning_content) || partsBytes(message?.reasoning) || detailBytes(message?.reasoning_details)
+
+function detailBytes(details: unknown): number {
+  if (!Array.isArray(details)) return 0
+  let bytes = 0
+  for (const detail of details as readonly unknown[]) {
+    if (isObject(detail)) bytes += partsBytes(detail.text) || partsBytes(detail.summary)
+  }
+  return bytes
+}
 
 /** Counts a text, or a part or a list of parts with texts. Parts of reasoning may contain such lists again. */
 function partsBytes(value: unknown): number {

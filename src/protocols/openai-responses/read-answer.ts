@@ -4,8 +4,9 @@ import { Refusal } from '../../base/errors.ts'
 import type { Answer, AnswerPart, TokenProb } from '../neutral/answer.ts'
 import { readArgumentText } from '../neutral/call-arguments.ts'
 import type { MediaPart, NativePart } from '../neutral/conversation.ts'
+import { endsEarly, isWholeObject } from '../neutral/cut-call.ts'
 import type { ChoiceEnd } from '../neutral/finish-reasons.ts'
-import { readChoiceEnd } from '../neutral/finish-reasons.ts'
+import { readChoiceEnd, readFinish } from '../neutral/finish-reasons.ts'
 import type { ReasoningState } from '../neutral/reasoning-state.ts'
 import type { AnswerSource } from '../protocol.ts'
 import { isObject, parseNestedJson } from '../request/json-body.ts'
@@ -23,13 +24,18 @@ export interface ResponsesAnswerContext {
   readonly source: AnswerSource
 }
 
+interface WholeContext extends ResponsesAnswerContext {
+  readonly isEarly: boolean
+}
+
 export function readWholeAnswer(json: unknown, from: ResponsesAnswerContext): Answer {
   if (!isObject(json)) throw upstreamFailed('the answer is no object')
   const failure = findFailure(json)
   if (failure !== undefined) throw new Refusal('upstream_failed', 'the response has failed', { upstream: failure })
   addLostResponseFields(json, from.source.notes.losses)
   const output = Array.isArray(json.output) ? json.output : []
-  const parts = output.flatMap(item => readOutputItem(item, from))
+  const isEarly = isEndedEarly(json)
+  const parts = output.flatMap(item => readOutputItem(item, { ...from, isEarly }))
   const usage = readUsage(json)
   const { service_tier: tier } = json
   return {
@@ -61,15 +67,25 @@ export function readEnd(
   { kinds, hasLostCall: isLost }: ResponseContents,
   { source }: ResponsesAnswerContext,
 ): ChoiceEnd {
-  const { status, incomplete_details: details } = response
-  const reason = status === 'incomplete' && isObject(details) ? details.reason : undefined
-  const fullReason = typeof reason === 'string' && reason !== '' ? `incomplete/${reason}` : status
+  const fullReason = readReason(response)
   const isUnknown = kinds.includes('native')
   const lost = source.notes.isNative ? undefined : isLost ? 'call' : isUnknown ? 'unknown' : undefined
   const [calls, words] = [kinds.includes('call'), kinds.includes('text')]
   const has = { calls, words, refused: kinds.includes('refusal'), lost } as const
   return readChoiceEnd('openai-responses', fullReason, has, source.notes)
 }
+
+function readReason({ status, incomplete_details: details }: Json): unknown {
+  const reason = status === 'incomplete' && isObject(details) ? details.reason : undefined
+  return typeof reason === 'string' && reason !== '' ? `incomplete/${reason}` : status
+}
+
+/** Whether the model was stopped before the end of the response. */
+export const isEndedEarly = (response: Json): boolean => endsEarly(readFinish('openai-responses', readReason(response)))
+
+/** Whether the arguments of a call may be incomplete. Some compatible servers give its item no status. */
+export const mayBeCut = ({ status }: Json, isEarly: boolean): boolean =>
+  status === 'incomplete' || (isEarly && status !== 'completed')
 
 interface ResponseContents {
   readonly kinds: readonly AnswerPart['kind'][]
@@ -93,7 +109,7 @@ function isLostCall({ call_id: callId, name, status }: Json, type: string): bool
   return type === 'mcp_approval_request' || (typeof callId === 'string' && callId !== '')
 }
 
-function readOutputItem(item: unknown, from: ResponsesAnswerContext): readonly AnswerPart[] {
+function readOutputItem(item: unknown, from: WholeContext): readonly AnswerPart[] {
   const type = isObject(item) ? typeOf(item) : undefined
   if (!isObject(item) || type === undefined) {
     from.source.notes.losses.add('answer.output')
@@ -178,11 +194,14 @@ function readProb(prob: unknown): TokenProb | undefined {
 }
 
 /** Reads a call. A custom tool that was sent to the upstream as a function has its text in one argument. */
-function readOutputCall(item: Json, from: ResponsesAnswerContext): Extract<AnswerPart, { kind: 'call' }> {
+function readOutputCall(item: Json, from: WholeContext): Extract<AnswerPart, { kind: 'call' }> {
   const head = readCallHead(item, from)
   const isCustom = item.type === 'custom_tool_call'
   const text = readArgumentText(isCustom ? item.input : item.arguments)
-  return { kind: 'call', ...head, arguments: head.custom && !isCustom ? unwrapInput(text) : text }
+  const isCut = mayBeCut(item, from.isEarly)
+  if (!head.custom || isCustom) return { kind: 'call', ...head, arguments: text, ...(isCut && { isCut }) }
+  if (isCut && !isWholeObject(text)) return { kind: 'call', ...head, arguments: '', isCut }
+  return { kind: 'call', ...head, arguments: unwrapInput(text) }
 }
 
 export interface OutputCallHead {

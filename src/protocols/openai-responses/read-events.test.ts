@@ -233,9 +233,8 @@ describe('an answer', () => {
       { kind: 'call', id: 'call_minted0', name: 'a.b', arguments: '{}' },
       { kind: 'call', id: 'c', name: 'shell', arguments: 'ls\n', custom: true },
     ]
-    expect(codec.readWholeAnswer({ output }, source({ notes: translationNotes })).choices[0]!.parts as unknown).toEqual(
-      parts,
-    )
+    const whole = codec.readWholeAnswer({ status: 'completed', output }, source({ notes: translationNotes }))
+    expect(whole.choices[0]!.parts as unknown).toEqual(parts)
     const added = (item: unknown, index: number): Wire => ({
       type: 'response.output_item.added',
       output_index: index,
@@ -249,6 +248,41 @@ describe('an answer', () => {
     const openingEvents = output.map((item, index) => added({ ...item, arguments: '' }, index))
     const streamed = collect([...openingEvents, ...pieces, last(output)], source({ notes: translationNotes }))
     expect<unknown>(streamed.choices[0]!.parts).toEqual(parts)
+  })
+
+  test('has no arguments that the model did not write, if a call in it is cut', () => {
+    const early = { status: 'incomplete', incomplete_details: { reason: 'max_output_tokens' } }
+    const named = { type: 'function_call', call_id: 'c', name: 'f' }
+    const part = { kind: 'call', id: 'c', name: 'f' }
+    const wrapping = () => source({ notes: { ...notes(), wrapped: new Set(['f']) } })
+    const partsOf = (item: Wire, from = source, rest: Wire = early): readonly unknown[] => {
+      const items = [{ ...named, call_id: 'b', name: 'g', arguments: '{}', status: 'completed' }, item]
+      const frames = items.flatMap((one, at): Wire[] => [
+        {
+          type: 'response.output_item.added',
+          output_index: at,
+          item: { ...one, arguments: '', status: 'in_progress' },
+        },
+        { type: 'response.output_item.done', output_index: at, item: one },
+      ])
+      const streamed = collect([...frames, last([], rest)], from()).choices[0]!.parts.slice(1)
+      expect(readBothWays(items, rest, from()).choices[0]!.parts.slice(1)).toEqual(streamed)
+      return streamed
+    }
+    // Some compatible servers give the item no status, or the wrong one.
+    for (const status of ['incomplete', undefined, 'in_progress']) {
+      for (const text of ['', '{"x":']) {
+        expect(partsOf({ ...named, arguments: text, status })).toEqual([{ ...part, arguments: text, isCut: true }])
+      }
+      expect(partsOf({ ...named, arguments: '{"input":"ha', status }, wrapping)).toEqual([
+        { ...part, arguments: '', custom: true, isCut: true },
+      ])
+      expect(partsOf({ ...named, arguments: '{"input":"half"}', status }, wrapping)).toEqual([
+        { ...part, arguments: 'half', custom: true },
+      ])
+    }
+    expect(partsOf({ ...named, arguments: '', status: 'completed' })).toEqual([{ ...part, arguments: '' }])
+    expect(partsOf({ ...named, arguments: '' }, source, {})).toEqual([{ ...part, arguments: '' }])
   })
 
   test('ignores deltas after it is done', () => {

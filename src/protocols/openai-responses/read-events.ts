@@ -16,7 +16,9 @@ import {
   buildUnknownPart,
   contentOf,
   hasLostCall,
+  isEndedEarly,
   isTextType,
+  mayBeCut,
   readCallHead,
   readEnd,
   readHead,
@@ -69,6 +71,8 @@ class Reader implements EventReader {
   readonly #kinds = new Set<AnswerPart['kind']>()
   /** Items that only this dialect has. */
   readonly #others: Json[] = []
+  /** A call that is done, but has no status. It is complete if another item follows, or else if the response is. */
+  #doneCall: Item | undefined
   #events: AnswerEvent[] = []
   #started = false
   #finished = false
@@ -87,10 +91,10 @@ class Reader implements EventReader {
     return this.#take()
   }
 
-  end(isCut = false): readonly AnswerEvent[] {
+  end(): readonly AnswerEvent[] {
     if (!this.#finished) {
       this.#start({})
-      this.#closeAll(isCut)
+      this.#closeAll(true)
       this.#finish({ status: 'incomplete' })
     }
     return this.#take()
@@ -202,6 +206,7 @@ class Reader implements EventReader {
     let item = this.#items.get(at)
     if (item === undefined) {
       if (this.#items.size >= ITEMS_MAX) throw answerTooLarge(`The answer has more than ${ITEMS_MAX} items.`)
+      this.#endDoneCall()
       item = { parts: new Map(), done: false }
       this.#items.set(at, item)
     }
@@ -292,7 +297,7 @@ class Reader implements EventReader {
   #addArguments(event: Json): void {
     const item = this.#item(event)
     const part = item.parts.get('call')
-    if (part === undefined || typeof event.delta !== 'string') return
+    if (part === undefined || item.done || typeof event.delta !== 'string') return
     if (part.held !== undefined && !part.closed) {
       part.held.push(event.delta)
       part.grown ||= event.delta !== ''
@@ -351,7 +356,7 @@ class Reader implements EventReader {
     else if (type === 'message') {
       contentOf(json).forEach((part, at) => (isObject(part) ? this.#contentDone(item, part, at) : undefined))
     } else if (type === 'reasoning') this.#reasoningDone(item, json)
-    else if (isCall(type) && (item.parts.has('call') || textOf(json.name) !== '')) this.#callDone(item, json)
+    else if (isCall(type) && (item.parts.has('call') || textOf(json.name) !== '')) return this.#callDone(item, json)
     else {
       const part = readOtherItem(json, type, this.#context)
       if (part.kind === 'native') this.#others.push(json)
@@ -376,31 +381,42 @@ class Reader implements EventReader {
 
   #callDone(item: Item, json: Json): void {
     const part = this.#openCall(item, json)
-    if (part === undefined) return
     const whole = readArgumentText(json.type === 'custom_tool_call' ? json.input : json.arguments)
-    if (part.held !== undefined) this.#sendHeldText(part, part.grown ? undefined : whole)
-    else this.#addWhole(item, callKey, { delta: whole })
+    if (part?.held === undefined) this.#addWhole(item, callKey, { delta: whole })
+    else if (!part.grown) part.held.push(whole)
+    const isCut = mayBeCut(json, false)
+    if (isCut || !mayBeCut(json, true)) return this.#closeItem(item, isCut)
+    item.done = true
+    this.#endDoneCall()
+    this.#doneCall = item
+  }
+
+  #endDoneCall(): void {
+    const item = this.#doneCall
+    this.#doneCall = undefined
+    if (item !== undefined) this.#closeItem(item)
   }
 
   /** Sends the text of a custom tool that was sent to the upstream as a function. */
-  #sendHeldText(part: OpenPart, whole: string | undefined): void {
+  #sendHeldText(part: OpenPart): void {
     if (part.closed || part.held === undefined) return
-    const text = unwrapInput(whole ?? part.held.join(''))
+    const text = unwrapInput(part.held.join(''))
     delete part.held
     if (text !== '') this.#events.push({ kind: 'delta', index: part.index, text })
   }
 
-  #closeItem(item: Item, isCut = false): void {
+  /** `isEarly`: the answer ended early in this item, so that the arguments of a call may be incomplete. */
+  #closeItem(item: Item, isEarly = false): void {
     item.done = true
     for (const [key, part] of item.parts) {
-      const isCutCall = isCut && key === callKey.key && !isWholeObject(part.held?.join('') ?? '')
-      if (!isCutCall) this.#sendHeldText(part, undefined)
+      const isCutCall = isEarly && key === callKey.key && !isWholeObject(part.held?.join('') ?? '')
+      if (!isCutCall) this.#sendHeldText(part)
       this.#close(part, undefined, isCutCall)
     }
   }
 
-  #closeAll(isCut = false): void {
-    for (const item of this.#items.values()) this.#closeItem(item, isCut)
+  #closeAll(isEarly: boolean): void {
+    for (const item of this.#items.values()) this.#closeItem(item, isEarly)
   }
 
   /** Reads the last event, which repeats the output. Items that no earlier event had are sent now. */
@@ -419,12 +435,13 @@ class Reader implements EventReader {
       this.#itemDone(item, json)
     })
     for (const item of this.#items.values()) if (!item.done && item.added) this.#itemDone(item, item.added)
-    this.#closeAll()
+    const ended = { ...response, status: response.status ?? status }
+    this.#closeAll(isEndedEarly(ended))
     const usage = readUsage(response)
     if (usage !== undefined && usage !== 'nonsense') this.#events.push({ kind: 'usage', usage })
     const { service_tier: tier } = response
     if (typeof tier === 'string') this.#events.push({ kind: 'class', serviceClass: tier })
-    this.#finish({ ...response, status: response.status ?? status })
+    this.#finish(ended)
   }
 
   /** Finds an item of the last event. Some servers count the positions there in another way, and some change the ids. */
