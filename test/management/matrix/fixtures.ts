@@ -142,6 +142,8 @@ export function buildFixtures(site: TestSite): Fixtures {
     'POST /api/web/keys/bulk': async () => ({ action: 'disable', keys: [await makers.key!()] }),
     'POST /api/web/keys/find': async () => ({ key: site.key }),
     'POST /api/web/channels/{channel}/move': async () => ({ to: decodeURIComponent(await makers.channel!()) }),
+    // The name of a team is reserved for admins.
+    'PATCH /api/web/accounts/{account}': async () => ({ keepsBodies: true }),
     'POST /api/web/accounts': async () => ({ type: 'team', name: next() }),
     'POST /api/web/webhooks': async () => ({ url: `${NOWHERE}/${++count}`, events: ['balance.low'] }),
     'POST /api/web/accounts/{account}/webhooks': async () => ({ url: `${NOWHERE}/x`, events: ['balance.low'] }),
