@@ -118,7 +118,7 @@ const upstreams = {
       const answers = [
         candidateOf({ text: 'Hi' }),
         candidateOf({ functionCall: isWhole ? wholeCall(args) : pieces }),
-        candidateOf({ text: '' }, isCut ? 'MAX_TOKENS' : 'STOP'),
+        candidateOf({ text: '', ...(args !== '' && { thoughtSignature }) }, isCut ? 'MAX_TOKENS' : 'STOP'),
       ]
       return answers.map(answer => `data: ${JSON.stringify(answer)}\n\n`).join('')
     },
@@ -131,6 +131,7 @@ const upstreams = {
   },
 } as const satisfies Readonly<Record<string, Upstream>>
 
+const thoughtSignature = Buffer.from('a signature').toString('base64')
 const wholeCall = (args: string): Json => ({ name: 'weather', args: JSON.parse(args || '{}') as Json })
 
 function candidateOf(part: Json, finishReason?: string) {

@@ -256,6 +256,22 @@ describe("an upstream's stream", () => {
     expect([stop(1), messageDelta('tool_use')].map(kindsOf)).toEqual([[], ['delta', 'close']])
   })
 
+  test('sends a call at once if another block goes on', () => {
+    const reader = codec.openEventReader(sourceOf())
+    const kindsOf = (frame: object) => reader.read(frame).map(({ kind }) => kind)
+    for (const frame of [start, startBlock(0, toolUse('a')), startBlock(1, { type: 'text', text: '' })])
+      reader.read(frame)
+    expect(kindsOf(stop(0))).toEqual(['delta', 'close'])
+    expect(kindsOf(blockDelta(1, textDelta('x')))).toContain('delta')
+  })
+
+  test('keeps a call without arguments if the reason of its end is missing or unknown', () => {
+    for (const end of [[], [messageDelta('weird')]]) {
+      const frames = [start, startBlock(0, toolUse('a')), stop(0), ...end]
+      expect<unknown>(collectAnswer(readAll(frames)).choices[0]!.parts).toEqual([callPart('{}')])
+    }
+  })
+
   test('has no free text and no answer by a schema that the model did not write', () => {
     const parts = (over: object, input: string, reason = 'max_tokens') => {
       const frames = [start, startBlock(0, toolUse('a')), blockDelta(0, inputDelta(input)), stop(0)]

@@ -66,7 +66,7 @@ export class MessageEventReader implements EventReader {
   readonly #source: AnswerSource
   /** The open blocks, by the upstream's index. */
   readonly #openBlocks = new Map<unknown, Block>()
-  /** A call that has had its stop event. It is complete if another block follows; or else the stop reason decides. */
+  /** A call whose stop event was the last one. It is complete if another block goes on; or else the stop reason decides. */
   #stoppedCall: Block | undefined
   #events: AnswerEvent[] = []
   #parts = 0
@@ -284,6 +284,7 @@ export class MessageEventReader implements EventReader {
     if (!callKinds.has(block.kind)) return this.#endBlock(block, false)
     this.#endStoppedCall(false)
     this.#stoppedCall = block
+    if (this.#openBlocks.size > 0) this.#endStoppedCall(false)
   }
 
   #endStoppedCall(isEarly: boolean): void {

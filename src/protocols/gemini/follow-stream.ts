@@ -23,8 +23,13 @@ interface FollowedCandidate {
   readonly content: MutableJson
   readonly parts: MutableJson[]
   readonly logprobs: { chosenCandidates: unknown[]; topCandidates: unknown[] }
-  /** The arguments of a call that arrives in pieces. The call is the last part. */
-  pending: PartialArgs | undefined
+  /** A call that arrives in pieces. */
+  pending: PendingCall | undefined
+}
+
+interface PendingCall {
+  readonly part: MutableJson
+  readonly args: PartialArgs
 }
 
 const hasFinished = ({ fields: { finishReason } }: FollowedCandidate): boolean =>
@@ -147,25 +152,25 @@ function addCall(candidate: FollowedCandidate, part: Json, functionCall: Json): 
   const isPiece = willContinue === true || partialArgs !== undefined
   if (candidate.pending === undefined && !isPiece) return void candidate.parts.push({ ...part })
   if (candidate.pending === undefined) {
-    candidate.pending = new PartialArgs()
-    candidate.parts.push({ ...part, functionCall: {} })
+    const begun = { ...part, functionCall: {} }
+    candidate.parts.push(begun)
+    candidate.pending = { part: begun, args: new PartialArgs() }
   }
-  const last = candidate.parts.at(-1)!
-  const { pending } = candidate
-  last.functionCall = { ...(last.functionCall as Json), ...call }
-  if (part.thoughtSignature !== undefined) last.thoughtSignature ??= part.thoughtSignature
-  if (isObject(args)) pending.addFields(args)
-  for (const piece of Array.isArray(partialArgs) ? (partialArgs as readonly unknown[]) : []) pending.addPiece(piece)
+  const { part: whole, args: received } = candidate.pending
+  whole.functionCall = { ...(whole.functionCall as Json), ...call }
+  if (part.thoughtSignature !== undefined) whole.thoughtSignature ??= part.thoughtSignature
+  if (isObject(args)) received.addFields(args)
+  for (const piece of Array.isArray(partialArgs) ? (partialArgs as readonly unknown[]) : []) received.addPiece(piece)
   if (willContinue === true) return
   candidate.pending = undefined
-  last.functionCall = { ...(last.functionCall as Json), args: parseObject(pending.text) ?? {} }
+  whole.functionCall = { ...(whole.functionCall as Json), args: parseObject(received.text) ?? {} }
 }
 
 function buildCandidate(candidate: FollowedCandidate, isAnswerCut: boolean): Json {
   const { index, fields, content, logprobs, pending } = candidate
   const isCut = isAnswerCut && !hasFinished(candidate)
   // A call whose arguments are not complete must not look like one that can be run.
-  const parts = pending === undefined ? candidate.parts : candidate.parts.slice(0, -1)
+  const parts = candidate.parts.filter(part => part !== pending?.part)
   const { finishReason, ...rest } = fields
   return {
     content: { ...(parts.length > 0 && { parts }), role: 'model', ...content },

@@ -192,8 +192,12 @@ class AnswerReader implements EventReader {
       ? { origin: this.#source.origin, form: 'thought', value: thoughtSignature }
       : undefined
     if (isObject(functionCall)) return this.#readCall(choice, functionCall, sealed)
-    // The chunk with the finish reason often has an empty text.
-    if (text !== '' || isSigned) this.#endCall(choice)
+    if (choice.pending !== undefined && text === '') {
+      // The chunk with the finish reason often has an empty text. It does not end the call.
+      choice.pending.sealed ??= sealed
+      return
+    }
+    this.#endCall(choice)
     const kind = Object.keys(part).find(name => name in partKinds && name !== 'text')
     if (kind === 'functionCall') choice.lost = 'call'
     if (kind !== undefined) return this.#runAfterText(choice, () => this.#emitWholePart(choice, part, kind))

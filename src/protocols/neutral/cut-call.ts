@@ -5,10 +5,10 @@
 import { isObject, parseNestedJson } from '../request/json-body.ts'
 import type { Finish } from './answer.ts'
 
-/** After any other end, the last call may be incomplete, and arguments that are empty may have been cut. */
-const completeFinishes: ReadonlySet<Finish> = new Set(['stop', 'stop_sequence', 'calls', 'paused'])
+/** The model was stopped, perhaps in its last call. A reason that is missing or unknown does not say so. */
+const earlyFinishes: ReadonlySet<Finish> = new Set(['length', 'context', 'filtered', 'malformed', 'failed'])
 
-export const endsEarly = (finish: Finish): boolean => !completeFinishes.has(finish)
+export const endsEarly = (finish: Finish): boolean => earlyFinishes.has(finish)
 
 /**
  * The arguments of a function call that is cut before its first argument. Clients take a call without arguments for a

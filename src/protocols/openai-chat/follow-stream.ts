@@ -204,8 +204,9 @@ function buildChoice(choice: FollowedChoice, isCut: boolean, nullsContent: boole
   const cut = isCut && !hasFinished(choice)
   const isEarly = cut || endsEarly(readFinish('openai-chat', fields.finish_reason))
   const calls = choice.calls.map(({ json: { index: _index, ...call } }) => call)
-  // A call none of whose arguments has arrived says nothing, and some clients would run it.
-  const kept = isEarly ? calls.filter(call => !isUnbegun(call.function)) : calls.map(withArguments)
+  const last = calls.at(-1)
+  // A call that was cut before its first argument says nothing, and some clients would run it.
+  const kept = calls.filter(call => !(isEarly && call === last && isUnbegun(call.function))).map(withArguments)
   const { function_call: legacy, ...rest } = message
   const hasLegacy = legacy !== undefined && !(isEarly && isUnbegun(legacy))
   const hasCalls = kept.length > 0 || hasLegacy

@@ -171,11 +171,17 @@ describe('tool calls', () => {
       return collectAnswer(eventsFrom([...deltasOf(...pieces), end])).choices[0]!.parts
     }
     const cut = (text: string) => [{ ...call('a', 'f', text), isCut: true } as AnswerPart]
-    for (const reason of ['length', 'max_tokens', 'content_filter', 'model_length', null]) {
+    for (const reason of ['length', 'max_tokens', 'content_filter', 'model_length']) {
       expect(cutAfter(reason, open(0, 'a', 'f'))).toEqual(cut(''))
       expect(cutAfter(reason, open(0, 'a', 'f'), argumentsOf(0, '{"x":'))).toEqual(cut('{"x":'))
     }
-    expect(cutAfter('tool_calls', open(0, 'a', 'f'))).toEqual([call('a', 'f', '{}')])
+    // Some servers give no reason, or one of their own.
+    for (const reason of ['tool_calls', null, 'weird']) {
+      expect(cutAfter(reason, open(0, 'a', 'f'))).toEqual([call('a', 'f', '{}')])
+    }
+    const second = [open(1, 'b', 'g'), argumentsOf(1, '{"x":')]
+    const cutSecond = { ...call('b', 'g', '{"x":'), isCut: true } as AnswerPart
+    expect(cutAfter('length', open(0, 'a', 'f'), ...second)).toEqual([call('a', 'f', '{}'), cutSecond])
     const message = { tool_calls: [{ id: 'a', function: { name: 'f', arguments: '' } }] }
     const whole = { choices: [{ index: 0, message, finish_reason: 'length' }] }
     expect(readWholeAnswer(whole, sourceOf()).choices[0]!.parts).toEqual(cut(''))

@@ -247,7 +247,8 @@ class ChoiceReader {
       const index = this.#list.open(this.#choice, { part: 'reasoning' })
       this.#list.push({ kind: 'close', index, sealed: this.#takeReasoningState() })
     }
-    this.#calls.end(isCut && this.#finish === '', endsEarly(readFinish('openai-chat', this.#finish)))
+    const isCutHere = isCut && this.#finish === ''
+    this.#calls.end(isCutHere, isCutHere || endsEarly(readFinish('openai-chat', this.#finish)))
     const hasOnlyUnknownCalls = !isCut && this.#calls.isEmpty && this.#calls.hasUnknown && !this.#hasContent
     if (hasOnlyUnknownCalls) throw new Refusal('upstream_failed', 'the answer has only tool calls of an unknown type')
     const sound = this.#audio.end()

@@ -83,7 +83,7 @@ export class CallReader {
     this.#sendDelta(call)
   }
 
-  /** `isCut`: the gateway ends the answer early. `isEarly`: the gateway or the upstream does: calls may be incomplete. */
+  /** `isCut`: the gateway ends the answer early. `isEarly`: the gateway or the upstream does. */
   end(isCut: boolean, isEarly: boolean): void {
     for (const call of this.#calls) {
       if (call.name === '') {
@@ -91,7 +91,7 @@ export class CallReader {
         this.#source.notes.losses.add(call.type === '' ? 'tool_calls' : `tool_calls.${call.type}`)
         continue
       }
-      if (isEarly && call.part === undefined) continue // the call has no more than a name
+      if (isEarly && call.part === undefined && this.#isLast(call)) continue // the call has no more than a name
       const known = call.part === undefined ? undefined : call.sealed
       const part = call.part ?? this.#open(call)
       const mayBeCut = isEarly && this.#mayBeCut(call)
@@ -103,10 +103,17 @@ export class CallReader {
     }
   }
 
-  /** Free text does not say where it ends. Whether the arguments of a function are complete is decided later. */
+  /**
+   * Free text does not say where it ends. Whether the arguments of a function are complete is decided later; a call
+   * without any is complete if another call follows.
+   */
   #mayBeCut(call: PartialCall): boolean {
     if (call.wrapped) return !isWholeObject(call.pending)
-    return !call.custom || call === this.#calls.at(-1)
+    return this.#isLast(call) || (!call.custom && (call.wrote || call.pending !== ''))
+  }
+
+  #isLast(call: PartialCall): boolean {
+    return call === this.#calls.at(-1)
   }
 
   /** Returns the call that a piece belongs to. Undefined for an empty piece. */

@@ -25,6 +25,7 @@ export interface ResponsesAnswerContext {
 }
 
 interface WholeContext extends ResponsesAnswerContext {
+  /** The response ended early in this item. */
   readonly isEarly: boolean
 }
 
@@ -35,7 +36,9 @@ export function readWholeAnswer(json: unknown, from: ResponsesAnswerContext): An
   addLostResponseFields(json, from.source.notes.losses)
   const output = Array.isArray(json.output) ? json.output : []
   const isEarly = isEndedEarly(json)
-  const parts = output.flatMap(item => readOutputItem(item, { ...from, isEarly }))
+  const parts = output.flatMap((item, at) =>
+    readOutputItem(item, { ...from, isEarly: isEarly && at === output.length - 1 }),
+  )
   const usage = readUsage(json)
   const { service_tier: tier } = json
   return {
@@ -81,7 +84,8 @@ function readReason({ status, incomplete_details: details }: Json): unknown {
 }
 
 /** Whether the model was stopped before the end of the response. */
-export const isEndedEarly = (response: Json): boolean => endsEarly(readFinish('openai-responses', readReason(response)))
+export const isEndedEarly = (response: Json): boolean =>
+  response.status === 'incomplete' || endsEarly(readFinish('openai-responses', readReason(response)))
 
 /** Whether the arguments of a call may be incomplete. Some compatible servers give its item no status. */
 export const mayBeCut = ({ status }: Json, isEarly: boolean): boolean =>

@@ -283,6 +283,12 @@ describe('an answer', () => {
     }
     expect(partsOf({ ...named, arguments: '', status: 'completed' })).toEqual([{ ...part, arguments: '' }])
     expect(partsOf({ ...named, arguments: '' }, source, {})).toEqual([{ ...part, arguments: '' }])
+    // A call that another item follows is complete, and so is one of a response that has no status.
+    const text = { type: 'message', status: 'incomplete', content: [{ type: 'output_text', text: 'x' }] }
+    const [first] = readBothWays([{ ...named, arguments: '' }, text], early).choices[0]!.parts
+    expect<unknown>(first).toEqual({ ...part, arguments: '' })
+    const noStatus = codec.readWholeAnswer({ output: [{ ...named, arguments: '' }] }, source())
+    expect<unknown>(noStatus.choices[0]!.parts).toEqual([{ ...part, arguments: '' }])
   })
 
   test('ignores deltas after it is done', () => {
