@@ -57,9 +57,13 @@ head has left by then, the record lists it, and with \`X-Weir-Comments: on\` a c
 Gemini get it without asking, in \`finishMessage\` of the last event.
 
 - **An answer that was cut off never looks complete.** A missing or unlisted reason means *other*, which no dialect writes as
-  a normal end. The last tool call of such an answer may be cut off, too. A Responses caller always gets a reason with
-  \`incomplete\`, because clients take \`incomplete\` without one for a normal end. After \`pause_turn\` a caller of another
-  dialect cannot continue the provider's tools, so its answer is incomplete.
+  a normal end. A Responses caller always gets a reason with \`incomplete\`, because clients take \`incomplete\` without one for
+  a normal end. After \`pause_turn\` a caller of another dialect cannot continue the provider's tools, so its answer is
+  incomplete.
+- **A tool call that was cut off cannot be run.** After *length*, *context*, *filtered*, *malformed* and *failed* the last call
+  of an answer may be incomplete. If it is, a caller of another dialect gets it with arguments that are not valid JSON, or
+  does not get it. A missing or unlisted reason does not say that the model was stopped: a call without arguments is
+  complete then.
 - **A tool call that the caller does not get** is a loss, and the answer does not look complete: if no other call is left, it
   ends as *other*. Some vendors give the reason \`tool_calls\` without any call; then the text is the answer (*stop*), and the
   reason is listed as a loss.
