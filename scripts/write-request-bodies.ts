@@ -17,7 +17,7 @@ const sizeText = (bytes: number): string => {
 const number = (count: number): string => count.toLocaleString('en-US')
 
 const classes: Readonly<Record<BodyClass, { readonly auth: string; readonly who: string; readonly of: string }>> = {
-  stranger: { auth: 'nobody', who: 'nobody', of: 'of one network (IPv6: a /64)' },
+  anonymous: { auth: 'nobody', who: 'nobody', of: 'of one network (IPv6: a /64)' },
   person: { auth: 'token', who: 'a person or a program, by a session token or service token', of: 'of one person' },
   caller: { auth: 'key', who: 'an account, by an API key', of: 'of one account, all its keys together' },
 }
@@ -25,7 +25,7 @@ const classes: Readonly<Record<BodyClass, { readonly auth: string; readonly who:
 /** Prefixes under which bodies of this class are read. Strangers only sign in. */
 function pathsOf(name: BodyClass): string {
   const own = pathGroups.filter(({ auth, prefix }) => auth === classes[name].auth && prefix !== '')
-  const read = name === 'stranger' ? own.filter(({ prefix }) => prefix === '/api/auth') : own
+  const read = name === 'anonymous' ? own.filter(({ prefix }) => prefix === '/api/auth') : own
   return [...new Set(read.map(({ prefix }) => `\`${prefix}/*\``))].join(', ')
 }
 
@@ -74,16 +74,16 @@ export function writeRequestBodies(): string {
 How large, deep, slow and many request bodies may be, by who sends them. This page is generated from the bounds in the code
 (\`npm run docs\`). Other requests have no body, or one that is not read.
 
-| | strangers | signed-in people | callers |
+| | anonymous requests | signed-in people | callers |
 |---|---|---|---|
 ${rows.join('\n')}
 
-- **Authentication comes first.** Only under \`/api/auth\` a body is read from a stranger, and there it must be short,
+- **Authentication comes first.** Only under \`/api/auth\` a body is read from an anonymous client, and there it must be short,
   uncompressed and fast.
 - **A key without a call left is refused unread** (429). A refused body counts as one call of its key
   ([limits](../how-it-works/limits.md)).
 - **Arriving bodies** are held in memory as far as they have come; an announced length reserves nothing. Each class has its
-  own budget, so strangers take nothing from callers. Callers have at most a quarter of the memory of Weir
+  own budget, so anonymous clients take nothing from callers. Callers have at most a quarter of the memory of Weir
   (\`WEIR_MEMORY_MB\`), and at least ${sizeText(2 * bounds.bodyBytesMax)}. When a budget is used up, the body that has waited
   longest for its next byte is refused, of the owner with the most bytes: 429 \`concurrency_exceeded\` beyond one's own
   budget, 503 \`overloaded\` beyond that of all (\`weir_request_bodies_refused_total\`). A body that arrives together with

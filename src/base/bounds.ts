@@ -1,4 +1,5 @@
-// Every limit that is built into the gateway. A name ends in the unit and in Max or Min.
+// Limits that are built into the gateway and that several files or the documents need. A name ends in the unit and in Max
+// or Min.
 
 import { assert } from './assert.ts'
 
@@ -49,7 +50,7 @@ export const bounds = {
   anonymousJsonValuesMax: 256,
   /** A request head. Bun is started with a higher limit, so that the gateway refuses, in the caller's dialect. */
   headBytesMax: 32 * 1024,
-  /** Parts of a header that is a list. A stranger may send thousands of commas. */
+  /** Parts of a header that is a list. Anybody may send thousands of commas. */
   headerPartsMax: 1_000,
   jsonDepthMax: 256,
   jsonValuesMax: 1_000_000,

@@ -1,5 +1,5 @@
-// Opens the data folder for this process alone: writer thread, readers, keys, bodies, auditor, and the management interface.
-// Used by a running gateway, and by a command when no gateway runs.
+// Opens the data folder for this process alone, or the shared database, with all that reads and writes it, and builds the
+// management interface on it. Used by a running gateway, and by a command when no gateway runs.
 
 import packageJson from '../../package.json'
 import { bounds } from '../base/bounds.ts'

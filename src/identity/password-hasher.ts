@@ -18,15 +18,9 @@ export class PasswordHasher {
   #dummyHash: Promise<string> | undefined
   readonly #waiting: (() => void)[] = []
   #running = 0
-  #started = 0
 
   constructor(hashing: PasswordHashFunction) {
     this.#hashing = hashing
-  }
-
-  /** The number of passwords that were hashed or verified so far. */
-  get hashedPasswords(): number {
-    return this.#started
   }
 
   hash(password: Secret): Promise<string> {
@@ -48,7 +42,6 @@ export class PasswordHasher {
       await new Promise<void>(resolve => this.#waiting.push(resolve))
     } else this.#running++
     try {
-      this.#started++
       return await run()
     } finally {
       const next = this.#waiting.shift()

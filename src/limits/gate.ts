@@ -149,7 +149,7 @@ export class Gate {
   }
 
   /** Why a call of this account would be refused at the moment; undefined if it would be admitted. */
-  refusalFor({ accountId, tier }: GateVisitor): Refusal | undefined {
+  refuseUnlessAdmissible({ accountId, tier }: GateVisitor): Refusal | undefined {
     const reason = this.#reasonAgainst(this.#shareOf(accountId), tier)
     return reason && this.refuse(reason)
   }

@@ -9,7 +9,7 @@ import { WindowPercentile } from './percentile.ts'
 
 /** What Pace stores for an account. */
 export interface PacedAccount {
-  /** The tick to which `had` belongs. */
+  /** The tick to which `started` belongs. */
   tick: number
   /** Calls that were started in that tick. */
   started: number

@@ -125,8 +125,8 @@ describe('a full queue', () => {
   test('with one call of each account has no room', async () => {
     const { join, newResults } = openQueues()
     fill(join, bounds.queuedCallsMax)
-    join('stranger', 1_000_000)
-    expect(await newResults()).toEqual([['stranger', 'full']])
+    join('visitor', 1_000_000)
+    expect(await newResults()).toEqual([['visitor', 'full']])
   })
 })
 

@@ -29,7 +29,7 @@ export interface Protocol extends ErrorDialect {
   /** The content type of request bodies. Default: JSON. */
   readonly requestType?: 'json' | 'multipart' | 'nothing'
   /** Calls of this dialect generate no text, and their answers have no X-Pipeline-* headers. */
-  readonly quiet?: boolean
+  readonly hidesStages?: boolean
   /** A complete usage report includes the number of searches, and leaves it out only if there were none. */
   readonly tellsSearches?: boolean
   /** The thoughts that a stream shows are a summary, and shorter than the thoughts that are billed. */

@@ -91,7 +91,7 @@ export function buildDispatch(parts: DispatchParts): AnswerRequest {
     context.kind = (endpoint ?? candidates[0])?.kind
     const ingress = new ArrivalIngress(arrival, parts, context)
     if (call !== undefined && parts.gate.isSelective) {
-      const request = { dialect: group.dialect, requestId: context.requestId, hasStageHeaders: !call.quiet }
+      const request = { dialect: group.dialect, requestId: context.requestId, hasStageHeaders: !call.hidesStages }
       const refused = refuseEarly(ingress, request)
       if (refused !== undefined) {
         const { status } = refused
@@ -113,7 +113,7 @@ export function buildDispatch(parts: DispatchParts): AnswerRequest {
     const admitted = await admit(endpoint?.auth ?? candidates[0]?.auth ?? group.auth, arrival, {
       parts,
       context,
-      isCall: candidates.some(candidate => candidate.call !== undefined && !candidate.call.quiet),
+      isCall: candidates.some(candidate => candidate.call !== undefined && !candidate.call.hidesStages),
     })
     if (headRefusal !== undefined) throw headRefusal
     const changes = socket !== undefined || (arrival.method !== 'GET' && arrival.method !== 'HEAD')
@@ -255,7 +255,7 @@ const callerAsOwner = ({ accountId }: Caller): BodyOwner => ({ class: 'caller', 
 function ownerOf({ caller, actor, address }: Pick<EndpointRequest, 'caller' | 'actor' | 'address'>): BodyOwner {
   if (caller !== undefined) return callerAsOwner(caller)
   if (actor !== undefined) return { class: 'person', name: shareOf(actor) }
-  return { class: 'stranger', name: networkOf(address()) }
+  return { class: 'anonymous', name: networkOf(address()) }
 }
 
 /** Whether a path matches an endpoint whose path ends in `/*`. */

@@ -10,7 +10,7 @@ import type { ErrorDialectName } from '../protocols/protocols.ts'
 import { errorDialects } from '../protocols/protocols.ts'
 
 export interface EarlyRefusalParts {
-  readonly gate: Pick<Gate, 'isSelective' | 'isClosed' | 'refuse' | 'refusalFor'>
+  readonly gate: Pick<Gate, 'isSelective' | 'isClosed' | 'refuse' | 'refuseUnlessAdmissible'>
   readonly recognise: RecogniseKey
 }
 
@@ -55,7 +55,7 @@ export function buildRefuseEarly({ gate, recognise }: EarlyRefusalParts): Refuse
     if (!gate.isSelective) return undefined
     // When all calls are refused, keys are not looked up.
     const caller = gate.isClosed ? undefined : recognise(credential)
-    const refusal = gate.isClosed ? gate.refuse('shut') : caller && gate.refusalFor(caller)
+    const refusal = gate.isClosed ? gate.refuse('shut') : caller && gate.refuseUnlessAdmissible(caller)
     if (refusal === undefined) return undefined
     const { status, before, after, headers: templateHeaders } = templateOf(refusal, dialect)
     const headers: Record<string, string> = { ...templateHeaders, 'x-request-id': requestId, 'request-id': requestId }

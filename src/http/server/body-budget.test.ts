@@ -7,7 +7,7 @@ import type { BodyBudgetBounds, BodyClass, BodyLease } from './body-budget.ts'
 import { BodyBudget, buildBodyBudgetBounds } from './body-budget.ts'
 
 const small: BodyBudgetBounds = { ownBodiesMax: 3, ownBytesMax: 100, bodiesMax: 6, bytesMax: 200 }
-const open = (limits = small): BodyBudget => new BodyBudget({ stranger: limits, person: limits, caller: limits })
+const open = (limits = small): BodyBudget => new BodyBudget({ anonymous: limits, person: limits, caller: limits })
 
 interface OpenBody {
   readonly lease: BodyLease
@@ -66,8 +66,8 @@ describe('the budget of a class:', () => {
 
   test('anonymous clients do not use the budget of callers', () => {
     const budget = open()
-    for (let index = 0; index < 100; index++) openBody(budget, `network ${index}`, 'stranger').lease.addBytes(1)
-    expect(budget.countsOf('stranger').bodies).toBe(small.bodiesMax)
+    for (let index = 0; index < 100; index++) openBody(budget, `network ${index}`, 'anonymous').lease.addBytes(1)
+    expect(budget.countsOf('anonymous').bodies).toBe(small.bodiesMax)
     expect(budget.countsOf('caller')).toEqual({ bodies: 0, bytes: 0 })
     const caller = openBody(budget, 'a')
     caller.lease.addBytes(100)
@@ -108,7 +108,7 @@ test('the sums always equal the open bodies, and stay within their bounds', () =
 })
 
 test('on the smallest machine a body of the largest size still fits, and anonymous clients have a small budget', () => {
-  const { caller, stranger } = buildBodyBudgetBounds(64 * 1024 * 1024)
+  const { caller, anonymous } = buildBodyBudgetBounds(64 * 1024 * 1024)
   expect(caller.ownBytesMax).toBeGreaterThanOrEqual(32 * 1024 * 1024)
-  expect(stranger.bytesMax).toBeLessThanOrEqual(8 * 1024 * 1024)
+  expect(anonymous.bytesMax).toBeLessThanOrEqual(8 * 1024 * 1024)
 })

@@ -13,7 +13,7 @@ import { LinkedList } from '../../base/collections/linked-list.ts'
 import { Refusal } from '../../base/errors.ts'
 import { hintOf } from '../../base/hints.ts'
 
-export type BodyClass = 'stranger' | 'person' | 'caller'
+export type BodyClass = 'anonymous' | 'person' | 'caller'
 
 /** The owner of a body: a network (anonymous clients), a person, or an account with all of its keys. */
 export interface BodyOwner {
@@ -34,7 +34,7 @@ export function buildBodyBudgetBounds(memoryBytesMax: number): Readonly<Record<B
   const bytesMax = Math.min(bounds.callerBodiesBytesMax, Math.floor(memoryBytesMax / 4))
   const twoBodiesBytes = 2 * bounds.bodyBytesMax
   return {
-    stranger: {
+    anonymous: {
       ownBodiesMax: bounds.anonymousBodiesOfNetworkMax,
       ownBytesMax: bounds.anonymousBodiesOfNetworkMax * bounds.anonymousBodyBytesMax,
       bodiesMax: bounds.anonymousBodiesMax,
@@ -81,7 +81,7 @@ export class BodyBudget {
 
   constructor(limits: Readonly<Record<BodyClass, BodyBudgetBounds>>) {
     const open = (bounds: BodyBudgetBounds): ClassState => ({ limits: bounds, owners: new Map(), bodies: 0, bytes: 0 })
-    this.#classes = { stranger: open(limits.stranger), person: open(limits.person), caller: open(limits.caller) }
+    this.#classes = { anonymous: open(limits.anonymous), person: open(limits.person), caller: open(limits.caller) }
   }
 
   /** The bodies of a class that are being received now. */

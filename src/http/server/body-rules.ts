@@ -16,7 +16,7 @@ export interface BodyRule {
 }
 
 export const bodyRules: Readonly<Record<BodyClass, BodyRule>> = {
-  stranger: {
+  anonymous: {
     bytesMax: bounds.anonymousBodyBytesMax,
     msMax: bounds.anonymousBodyMsMax,
     readsMin: bounds.anonymousBodyReadsMin,

@@ -96,7 +96,7 @@ export function downloadEndpoints(parts: ManagementParts, slots: ExportSlots): r
       contentType: ['text/csv', 'application/x-ndjson'],
       async run({ params: { ticket }, header }) {
         const digest = digestOpaqueToken(ticket)
-        // A look-up first: strangers must not be able to make the gateway write.
+        // A look-up first: a request without a sign-in must not be able to make the gateway write.
         const isKnown = isOpaqueToken(ticket) && (await reader.people.hasTicket(digest))
         if (!isKnown) throw ticketUnknown()
         const used = await writer.run('useTicket', { digest, nowMs: dateMs() })

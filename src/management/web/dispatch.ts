@@ -180,7 +180,7 @@ function checkShape(bytes: Buffer, within: ScanBounds): void {
 
 async function bodyOf(endpoint: WebEndpoint, request: WebRequest, actor: Actor): Promise<unknown> {
   const bytes = await request.readBody()
-  checkShape(bytes, bodyRules[request.actor === undefined ? 'stranger' : 'person'].json)
+  checkShape(bytes, bodyRules[request.actor === undefined ? 'anonymous' : 'person'].json)
   let json: unknown
   try {
     json = JSON.parse(bytes.toString('utf8'))

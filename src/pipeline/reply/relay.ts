@@ -116,7 +116,7 @@ async function writeLast(caller: CallerWriter, last: Uint8Array, { exchange, set
     exchange.settlement.refusedEnding = endingOf(exchange, refusal, errorRows[refusal.code].status)
     bytes = Buffer.from(eventsOf(refusal, exchange))
   }
-  if (exchange.options.comments !== 'on' || exchange.protocol.quiet) return void (await caller.write(bytes))
+  if (exchange.options.comments !== 'on' || exchange.protocol.hidesStages) return void (await caller.write(bytes))
   const comment = `: X-Pipeline-Breakdown ${exchange.timings.breakdownText()}\n\n${lateLosses(exchange)}`
   await caller.write(Buffer.concat([Buffer.from(comment), bytes]))
 }

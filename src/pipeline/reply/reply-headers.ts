@@ -26,7 +26,7 @@ export function replyHeaders(exchange: Exchange, contentType: string): Record<st
   if (losses.length > 0) headers['X-Weir-Loss'] = losses.join(', ')
   const { overrides } = attempt
   if (overrides !== undefined && overrides.length > 0) headers['X-Weir-Overrides'] = overrides.join(', ')
-  if (exchange.protocol.quiet) exchange.timings.writeFailureTo(headers)
+  if (exchange.protocol.hidesStages) exchange.timings.writeFailureTo(headers)
   else exchange.timings.writeTo(headers)
   return headers
 }

@@ -24,7 +24,7 @@ const uniqueFields = ['prompt', 'stream', 'tools', 'sequential_image_generation'
 export const images: Protocol = {
   name: 'ark-images',
   lastEvent: '',
-  quiet: true,
+  hidesStages: true,
   readCall(body) {
     const call = readJsonCall('ark-images', body, uniqueFields)
     const { json } = call

@@ -12,7 +12,7 @@ import { isObject } from '../request/json-body.ts'
 import type { Json } from '../request/json-type.ts'
 import { readInputUsage } from '../usage/passthrough-usage.ts'
 
-const common = { lastEvent: '', quiet: true, writeCall: writeModel, readFrame: rejectFrame, writeError } as const
+const common = { lastEvent: '', hidesStages: true, writeCall: writeModel, readFrame: rejectFrame, writeError } as const
 
 export const embeddings: Protocol = {
   ...common,

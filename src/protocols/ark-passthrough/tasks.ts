@@ -46,7 +46,7 @@ const uniqueFields = ['content', 'callback_url', 'duration', 'frames', 'resoluti
 export const tasks: Protocol = {
   name: 'ark-tasks',
   lastEvent: '',
-  quiet: true,
+  hidesStages: true,
   readCall(body) {
     const call = readJsonCall('ark-tasks', body, uniqueFields)
     const { json } = call

@@ -32,7 +32,7 @@ function embedProtocol(name: string, verb: EmbedVerb): Protocol & { readonly vec
   return {
     name,
     lastEvent: '',
-    quiet: true,
+    hidesStages: true,
     readCall: (body, request) => readEmbedCall(body, request, name, verb),
     writeCall: writeEmbedCall,
     readAnswer: buildAnswerReader(({ embedding, embeddings, usageMetadata }) => {

@@ -54,7 +54,7 @@ function addImageUnits(call: Call, { images, frames, quality }: ImageOptions): C
 
 const common = {
   lastEvent: '',
-  quiet: true,
+  hidesStages: true,
   writeCall: writeModel,
   writeError,
   readAnswer: buildAnswerReader(readImages),

@@ -11,7 +11,7 @@ import { readInputUsage } from '../usage/passthrough-usage.ts'
 import { openaiEmbeddingsCodec } from './embeddings-codec.ts'
 
 /** These calls are never streamed and generate no text. */
-const common = { lastEvent: '', quiet: true, writeCall: writeModel, readFrame: rejectFrame, writeError } as const
+const common = { lastEvent: '', hidesStages: true, writeCall: writeModel, readFrame: rejectFrame, writeError } as const
 
 /** Vectors are passed on unchanged, in the encoding that the caller asked for. */
 export const embeddings: Protocol = {

@@ -21,7 +21,7 @@ const UNCOMPRESSED: ReadonlySet<unknown> = new Set(['wav', 'pcm', 'flac'])
 export const speech: Protocol = {
   name: 'openai-speech',
   lastEvent: '',
-  quiet: true,
+  hidesStages: true,
   allowsBinaryAnswers: true,
   headers: { accept: '*/*' },
   readCall(body) {

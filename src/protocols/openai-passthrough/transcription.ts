@@ -26,7 +26,7 @@ const SECOND_TEXT_BYTES = 20
 export const transcription: Protocol = {
   name: 'openai-transcription',
   lastEvent: '',
-  quiet: true,
+  hidesStages: true,
   requestType: 'multipart',
   // A model that cannot stream sends a whole answer, even if the call asks for a stream.
   mayNotStream: true,

@@ -41,7 +41,7 @@ export interface ResponseSocketParts extends RefusalParts, Pick<Stages, 'route' 
   readonly authenticate: Authenticate
   readonly limitRate: LimitRate
   readonly previousResponses: Pick<PreviousResponses, 'find' | 'storedAt' | 'itemsOf'>
-  readonly gate: Pick<Gate, 'isClosed' | 'refuse' | 'refusalFor' | 'measure'>
+  readonly gate: Pick<Gate, 'isClosed' | 'refuse' | 'refuseUnlessAdmissible' | 'measure'>
   readonly bodyBudget: BodyBudget
   readonly largeJson: Pick<LargeBodyReader, 'read'>
   readonly deadlines: Deadlines
@@ -259,7 +259,7 @@ export class ResponseSocket implements WebSocketOwner {
   async #admit(): Promise<void> {
     const { authenticate, gate, refuseUnread } = this.#parts
     const caller = await authenticate(this.#bearer)
-    const refusal = gate.refusalFor(caller) ?? refuseUnread(caller)
+    const refusal = gate.refuseUnlessAdmissible(caller) ?? refuseUnread(caller)
     if (refusal !== undefined) throw refusal
   }
 

@@ -119,7 +119,7 @@ describe('a message', () => {
 
   /** A connection, and the messages that reach the thread for large ones. */
   function openSocket(refusal?: Refusal) {
-    const bodyBudget = new BodyBudget({ stranger: limits, person: limits, caller: limits })
+    const bodyBudget = new BodyBudget({ anonymous: limits, person: limits, caller: limits })
     const parsed: number[] = []
     const largeJson = {
       read(body: Buffer) {
@@ -128,7 +128,7 @@ describe('a message', () => {
       },
     }
     const caller = { accountId: 1, keyId: 1 } as Caller
-    const gate = { measure() {}, refusalFor: () => undefined }
+    const gate = { measure() {}, refuseUnlessAdmissible: () => undefined }
     const deadlines = new Deadlines(() => 0)
     const checks = { gate, authenticate: async () => caller, refuseUnread: () => refusal }
     const refused = Promise.withResolvers<void>()

@@ -9,7 +9,7 @@ export const LEASE_MS = 15_000
 export const RENEW_EVERY_MS = 3_000
 /** After a renewal that failed. When the database is back, the lease may have only moments left. */
 export const RENEW_AGAIN_MS = 200
-/** The process stops to take calls this long before its lease runs out. */
+/** The process stops taking calls this long before its lease runs out. */
 const MARGIN_MS = 1_000
 
 export interface ProcessFacts {
