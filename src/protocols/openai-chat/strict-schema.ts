@@ -81,16 +81,14 @@ export interface SentSchema extends WantedSchema {
 interface StrictOptions {
   readonly followsStrictRules: Conversation['followsStrictRules']
   readonly knowsStrict: boolean
-  /** The schema is that of a function. If it names no properties, the function has none. */
-  readonly isFunction: boolean
 }
 
 /** Callers of OpenAI's dialects know OpenAI's rules, so that what they send stays as it is. */
 export function writeStrictness({ schema, strict }: WantedSchema, options: StrictOptions): SentSchema {
-  const { followsStrictRules, knowsStrict, isFunction } = options
+  const { followsStrictRules, knowsStrict } = options
   if (followsStrictRules === true) return { schema, strict, isWeaker: false }
   if (strict !== true) return { schema, strict: knowsStrict ? strict : undefined, isWeaker: false }
-  const converted = knowsStrict ? toStrictSchema(isFunction ? { properties: {}, ...schema } : schema) : undefined
+  const converted = knowsStrict ? toStrictSchema(schema) : undefined
   if (converted === undefined) return { schema, isWeaker: true }
   return { schema: converted, strict: true, isWeaker: false }
 }
