@@ -257,6 +257,16 @@ describe.each(openaiDialects)('a model of %s', (upstream, notStrict) => {
     expect(readSchemas(tool.body)).toMatchObject({ parameters: schema, isStrictTool: notStrict })
   })
 
+  test('may answer with lists of anything', async () => {
+    const schema = { type: 'object', properties: { a: { type: 'array' } } }
+    const written = { type: 'object', properties: { a: { type: 'array', items: {} } } }
+    const { body } = await sendMessages(upstream, {
+      ...formatCall(schema),
+      tools: [{ name: 'f', input_schema: schema }],
+    })
+    expect(readSchemas(body)).toMatchObject({ schema: written, parameters: written })
+  })
+
   test("is held to a schema in Google's form", async () => {
     const responseSchema = { type: 'OBJECT', properties: { a: { type: 'STRING' } }, required: ['a'] }
     const config = { responseMimeType: 'application/json', responseSchema }
