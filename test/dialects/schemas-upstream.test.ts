@@ -163,6 +163,46 @@ test.each(others)("a list of integers in Google's form reaches %s as integers", 
   ])
 })
 
+const refused = ['openai-chat', 'openai-responses', 'anthropic-messages'] as const
+
+describe.each(refused)('tools of Gemini reach %s', upstream => {
+  const sendTool = async (parametersJsonSchema: Json) => {
+    const tools = [{ functionDeclarations: [{ name: 'f', parametersJsonSchema }] }]
+    const { status, losses, body } = await sendGemini(upstream, { tools })
+    const tool = (body.tools as readonly Json[])[0]!
+    const { parameters, input_schema: schema = parameters } = (tool.function ?? tool) as Json
+    return { status, losses, written: JSON.stringify(schema) }
+  }
+
+  test('with an object at the root, which is reported', async () => {
+    const schema = { oneOf: [objectOf({ a: text }), objectOf({ a: text, b: text })], description: 'd' }
+    const expected = {
+      description: 'd',
+      type: 'object',
+      properties: { a: text, b: text },
+      required: ['a'],
+    }
+    expect(await sendTool(schema)).toEqual({ status: 200, losses: 'tools.schema', written: JSON.stringify(expected) })
+  })
+
+  test('with properties, even if there are none', async () => {
+    const written = JSON.stringify({ type: 'object', properties: {} })
+    expect(await sendTool({ type: 'object' })).toEqual({ status: 200, losses: null, written })
+  })
+
+  test('byte for byte if they need no change', async () => {
+    const list = { type: 'array', items: { $ref: '#/$defs/item' } }
+    const schema = {
+      description: 'd',
+      type: 'object',
+      properties: { list, either: { anyOf: [text, { type: 'object' }] }, map: { type: 'object' } },
+      $defs: { item: { oneOf: [text, { type: 'null' }], title: 'Item' } },
+      additionalProperties: true,
+    }
+    expect(await sendTool(schema)).toEqual({ status: 200, losses: null, written: JSON.stringify(schema) })
+  })
+})
+
 /** What the body says about the schema of the answer and about the first function, in the dialects of OpenAI. */
 function readSchemas({ text, response_format, tools }: Json): Json {
   const format = (text as Json | undefined)?.format ?? (response_format as Json | undefined)?.json_schema
@@ -215,6 +255,16 @@ describe.each(openaiDialects)('a model of %s', (upstream, notStrict) => {
     const tool = await sendMessages(upstream, toolCall(schema))
     expect([tool.status, tool.losses]).toEqual([200, 'tools.strict'])
     expect(readSchemas(tool.body)).toMatchObject({ parameters: schema, isStrictTool: notStrict })
+  })
+
+  test('may answer with lists of anything', async () => {
+    const schema = { type: 'object', properties: { a: { type: 'array' } } }
+    const written = { type: 'object', properties: { a: { type: 'array', items: {} } } }
+    const { body } = await sendMessages(upstream, {
+      ...formatCall(schema),
+      tools: [{ name: 'f', input_schema: schema }],
+    })
+    expect(readSchemas(body)).toMatchObject({ schema: written, parameters: written })
   })
 
   test("is held to a schema in Google's form", async () => {

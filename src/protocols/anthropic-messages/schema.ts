@@ -4,6 +4,7 @@
 // Some schemas cannot be converted, because the subset has only objects whose properties are all known, and no
 // recursion. Closing a map that is open would leave the model nothing but `{}` to answer.
 import { jsonText } from '../../base/text/json-text.ts'
+import { findDefinition } from '../neutral/definitions.ts'
 import { isObject } from '../request/json-body.ts'
 import type { Json } from '../request/json-type.ts'
 
@@ -311,31 +312,6 @@ function mergeSinglePart(schema: Json): Json {
   if (!isObject(part)) return schema
   const hasConflict = Object.keys(rest).some(name => !PLAIN_FIELDS.has(name) && part[name] !== undefined)
   return hasConflict ? schema : { ...part, ...rest }
-}
-
-interface Definition {
-  readonly key: string
-  readonly schema: Json
-}
-
-/** Finds a definition at the root. Other references cannot be sent. */
-function findDefinition(root: Json, reference: unknown): Definition | undefined {
-  const [, field, encoded] =
-    (typeof reference === 'string' && /^#\/(\$defs|definitions)\/([^/]+)$/.exec(reference)) || []
-  if (field === undefined || encoded === undefined) return undefined
-  const definitions = root[field]
-  const name = decodeName(encoded)
-  if (!isObject(definitions) || !Object.hasOwn(definitions, name)) return undefined
-  const schema = definitions[name]
-  return isObject(schema) ? { key: `${field}/${name}`, schema } : undefined
-}
-
-function decodeName(encoded: string): string {
-  try {
-    return decodeURIComponent(encoded).replaceAll('~1', '/').replaceAll('~0', '~')
-  } catch {
-    return encoded
-  }
 }
 
 /** Takes away what nothing left refers to, again and again. Only a cycle remains. */

@@ -1,6 +1,7 @@
 // Writes tools for an upstream of this dialect, under names that the upstream accepts.
 
 import { findOnlyNames } from '../neutral/allowed-tools.ts'
+import { toArgumentsSchema } from '../neutral/arguments-schema.ts'
 import type {
   CacheBreakpoint,
   Conversation,
@@ -91,12 +92,15 @@ export function writeTools(
     const description = 'Give the answer by calling this tool.'
     const forcedChoice = tools.length === 0 || toolChoice?.mode === 'none' ? { type: 'tool', name } : { type: 'any' }
     const choice = { ...forcedChoice, disable_parallel_tool_use: true }
-    return { tools: [...tools, { name, description, input_schema: objectSchema(schema) }], choice }
+    return { tools: [...tools, { name, description, input_schema: { ...schema, type: 'object' } }], choice }
   }
   if (tools.length === 0) {
     if (conversation.tools.length === 0 && called.length === 0) return { tools: [] }
     // The provider requires declarations of tools that were called before; the model must not call them again.
-    const declarations = called.map(name => ({ name: names.write(name), input_schema: objectSchema({}) }))
+    const declarations = called.map(name => ({
+      name: names.write(name),
+      input_schema: { type: 'object', properties: {} },
+    }))
     return declarations.length === 0 ? { tools: [] } : { tools: declarations, choice: { type: 'none' } }
   }
   const choice = writeChoice(conversation, target, names)
@@ -146,26 +150,20 @@ function writeTool(tool: Tool, target: ConversationTarget, names: AnthropicToolN
 }
 
 function writeFunction(tool: FunctionTool, { traits, notes }: ConversationTarget, names: AnthropicToolNames): Json {
-  const { name, description, schema = {} } = tool
+  const { name, description } = tool
+  const { schema, isWeaker } = toArgumentsSchema(tool.schema ?? {})
   const isRequested = tool.strict === true
-  // A function whose schema names no properties has none.
-  const converted =
-    isRequested && traits.schema !== false ? toSupportedSchema({ properties: {}, ...objectSchema(schema) }) : undefined
+  const converted = isRequested && traits.schema !== false ? toSupportedSchema(schema) : undefined
   const strict = converted?.schema.type === 'object'
   if (isRequested && !strict) notes.losses.add('tools.strict')
-  if (strict && converted.isWeaker) notes.losses.add('tools.schema')
+  if (isWeaker || (strict && converted.isWeaker)) notes.losses.add('tools.schema')
   return {
     name: names.write(name),
     ...(description !== undefined && { description }),
-    input_schema: strict ? converted.schema : objectSchema(schema),
+    input_schema: strict ? converted.schema : schema,
     ...(strict && { strict }),
     ...writeCacheControl(tool),
   }
-}
-
-/** In this dialect arguments are always an object. */
-function objectSchema(schema: Json): Json {
-  return schema.type === 'object' ? schema : { ...schema, type: 'object', properties: schema.properties ?? {} }
 }
 
 /** A custom tool, which takes free text, becomes a function with one argument. */

@@ -1,5 +1,6 @@
 // Reads and writes schemas. Google accepts two forms: its own subset of OpenAPI schemas, with type names in capitals,
 // and JSON Schema. Other dialects know JSON Schema only, so the OpenAPI form is converted and never written.
+import { mapSchema } from '../neutral/map-schema.ts'
 import { isObject } from '../request/json-body.ts'
 import type { Json } from '../request/json-type.ts'
 import { toCamelCase } from './field-names.ts'
@@ -7,44 +8,11 @@ import { asList } from './input.ts'
 
 type Schema = Record<string, unknown>
 
-// Fields that hold one schema, a list of schemas, or an object with schemas by name.
-const SCHEMA_FIELDS = new Set([
-  'items',
-  'additionalProperties',
-  'not',
-  'contains',
-  'propertyNames',
-  'if',
-  'then',
-  'else',
-])
-const SCHEMA_LIST_FIELDS = new Set(['anyOf', 'oneOf', 'allOf', 'prefixItems', 'items'])
-const SCHEMA_MAP_FIELDS = new Set(['properties', '$defs', 'definitions', 'patternProperties', 'dependentSchemas'])
-
 /** Integers, which Google writes as strings. */
 const INTEGER_FIELDS = new Set(['minItems', 'maxItems', 'minProperties', 'maxProperties', 'minLength', 'maxLength'])
 
-/** Applies `change` to each schema, the outer ones first. */
-function mapSchema(schema: Json, change: (schema: Json) => Schema): Schema {
-  const changed = change(schema)
-  for (const name of Object.keys(changed)) {
-    const value = changed[name]
-    if (SCHEMA_LIST_FIELDS.has(name) && Array.isArray(value)) {
-      changed[name] = value.map((inner: unknown) => (isObject(inner) ? mapSchema(inner, change) : inner))
-    } else if (SCHEMA_FIELDS.has(name) && isObject(value)) {
-      changed[name] = mapSchema(value, change)
-    } else if (SCHEMA_MAP_FIELDS.has(name) && isObject(value)) {
-      const entries = Object.entries(value)
-      changed[name] = Object.fromEntries(
-        entries.map(([key, inner]) => [key, isObject(inner) ? mapSchema(inner, change) : inner]),
-      )
-    }
-  }
-  return changed
-}
-
 /** Converts Google's OpenAPI subset to JSON Schema. */
-export function fromOpenApiSchema(schema: Json): Schema {
+export function fromOpenApiSchema(schema: Json): Json {
   return mapSchema(schema, readOpenApi)
 }
 
@@ -127,7 +95,7 @@ const RESTRICTIONS_WITHOUT_EFFECT = [
 ] as const
 
 export interface GoogleSchema {
-  readonly schema: Schema
+  readonly schema: Json
   /** Google does not hold the model to all of the schema. */
   readonly isWeaker: boolean
 }

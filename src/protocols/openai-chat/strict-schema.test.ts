@@ -3,7 +3,7 @@
 import { describe, expect, test } from 'bun:test'
 import { z } from 'zod'
 import type { Json } from '../request/json-type.ts'
-import { toStrictSchema } from './strict-schema.ts'
+import { toStrictSchema, writeStrictness } from './strict-schema.ts'
 
 const text = { type: 'string' }
 const closed = (properties: Json, more: Json = {}): Json => ({
@@ -103,5 +103,31 @@ describe('OpenAI refuses', () => {
   test('no schema at the limits', () => {
     expect(toStrictSchema(nested(10))).toEqual(nested(10))
     expect(toStrictSchema(closed(many(5_000)))).toBeDefined()
+  })
+})
+
+describe('a schema that OpenAI is not asked to hold the model to', () => {
+  const write = (schema: Json) =>
+    writeStrictness({ schema }, { followsStrictRules: undefined, knowsStrict: true }).schema
+  const list = { type: 'array' }
+  const anything = { type: 'array', items: {} }
+
+  test('says of every list what is in it', () => {
+    const schema = {
+      ...closed({ a: list, b: { type: ['array', 'null'] }, c: { type: 'array', items: list } }),
+      additionalProperties: list,
+      $defs: { d: { anyOf: [text, list] } },
+    }
+    expect(write(schema)).toEqual({
+      ...closed({ a: anything, b: { type: ['array', 'null'], items: {} }, c: { type: 'array', items: anything } }),
+      additionalProperties: anything,
+      $defs: { d: { anyOf: [text, anything] } },
+    })
+  })
+
+  test('is not copied if it does so', () => {
+    const tuple = { type: 'array', prefixItems: [text] }
+    const schema = closed({ a: anything, tuple, type: text, listed: { enum: [list], default: list, examples: [list] } })
+    expect(write(schema)).toBe(schema)
   })
 })

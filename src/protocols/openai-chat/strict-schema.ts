@@ -1,6 +1,7 @@
 // Finds out whether an upstream of OpenAI's dialects can hold a model to a schema (`strict`). OpenAI refuses a request
 // whose schema is not in this subset: https://platform.openai.com/docs/guides/structured-outputs#supported-schemas
 import type { Conversation } from '../neutral/conversation.ts'
+import { mapSchema } from '../neutral/map-schema.ts'
 import { isObject } from '../request/json-body.ts'
 import type { Json } from '../request/json-type.ts'
 
@@ -81,18 +82,24 @@ export interface SentSchema extends WantedSchema {
 interface StrictOptions {
   readonly followsStrictRules: Conversation['followsStrictRules']
   readonly knowsStrict: boolean
-  /** The schema is that of a function. If it names no properties, the function has none. */
-  readonly isFunction: boolean
 }
 
-/** Callers of OpenAI's dialects know OpenAI's rules, so that what they send stays as it is. */
-export function writeStrictness({ schema, strict }: WantedSchema, options: StrictOptions): SentSchema {
-  const { followsStrictRules, knowsStrict, isFunction } = options
+/** Callers of OpenAI's dialects know OpenAI's rules, so that the strictness that they ask for stays as it is. */
+export function writeStrictness(wanted: WantedSchema, options: StrictOptions): SentSchema {
+  const { strict } = wanted
+  const { followsStrictRules, knowsStrict } = options
+  const schema = mapSchema(wanted.schema, addItems)
   if (followsStrictRules === true) return { schema, strict, isWeaker: false }
   if (strict !== true) return { schema, strict: knowsStrict ? strict : undefined, isWeaker: false }
-  const converted = knowsStrict ? toStrictSchema(isFunction ? { properties: {}, ...schema } : schema) : undefined
+  const converted = knowsStrict ? toStrictSchema(schema) : undefined
   if (converted === undefined) return { schema, isWeaker: true }
   return { schema: converted, strict: true, isWeaker: false }
+}
+
+/** OpenAI refuses a list that does not say what is in it, and takes the empty schema for anything. */
+function addItems(schema: Json): Json {
+  const isList = listOf(schema.type).includes('array')
+  return isList && schema.items === undefined && schema.prefixItems === undefined ? { ...schema, items: {} } : schema
 }
 
 /** The schema with all of its objects closed. Undefined: OpenAI would refuse it. */

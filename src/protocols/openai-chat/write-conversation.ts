@@ -88,7 +88,7 @@ function writeFormat(
   const { traits, notes } = writing.target
   if (traits.schema !== false && (traits.schemaWithTools !== false || tools.length === 0)) {
     const { name, description } = format
-    const { schema, strict, isWeaker } = writeSchema(format, writing, false)
+    const { schema, strict, isWeaker } = writeSchema(format, writing)
     if (isWeaker) notes.losses.add('response_format.schema')
     const wrapper = { name: schemaName(name), description, schema, strict }
     return { format: { type: 'json_schema', json_schema: wrapper }, turns: messages }

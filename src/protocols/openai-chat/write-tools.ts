@@ -1,6 +1,7 @@
 // Writes the tools of a neutral conversation, and which of them the model may call.
 
 import { findOnlyNames } from '../neutral/allowed-tools.ts'
+import { toArgumentsSchema } from '../neutral/arguments-schema.ts'
 import type { Conversation, CustomTool, FunctionTool, SearchTool, Tool, ToolChoice } from '../neutral/conversation.ts'
 import type { ChatCallIds } from './call-ids.ts'
 import type { SentSchema, WantedSchema } from './strict-schema.ts'
@@ -38,9 +39,9 @@ export interface ChatToolWriteContext extends ChatWriteContext {
 }
 
 /** The schema of a function or of the answer, as strict as the upstream can be asked to be. */
-export function writeSchema(wanted: WantedSchema, writing: ChatToolWriteContext, isFunction: boolean): SentSchema {
+export function writeSchema(wanted: WantedSchema, writing: ChatToolWriteContext): SentSchema {
   const { followsStrictRules } = writing
-  return writeStrictness(wanted, { followsStrictRules, knowsStrict: acceptsField(writing, 'strict'), isFunction })
+  return writeStrictness(wanted, { followsStrictRules, knowsStrict: acceptsField(writing, 'strict') })
 }
 
 function writeTool(tool: Tool, writing: ChatToolWriteContext): object[] {
@@ -64,8 +65,11 @@ function writeTool(tool: Tool, writing: ChatToolWriteContext): object[] {
 function writeFunction({ name, description, schema, strict }: FunctionTool, writing: ChatToolWriteContext): object {
   const definition = { name: writing.names.write(name), description }
   if (schema === undefined) return { ...definition, strict }
-  const written = writeSchema({ schema, strict }, writing, true)
-  if (written.isWeaker) writing.target.notes.losses.add('tools.strict')
+  const { losses } = writing.target.notes
+  const ofArguments = toArgumentsSchema(schema)
+  if (ofArguments.isWeaker) losses.add('tools.schema')
+  const written = writeSchema({ schema: ofArguments.schema, strict }, writing)
+  if (written.isWeaker) losses.add('tools.strict')
   return { ...definition, parameters: written.schema, strict: written.strict }
 }
 

@@ -18,7 +18,7 @@ import { protocols } from '../protocols.ts'
 
 describe('a conversation is written:', () => {
   const tools = [
-    { type: 'function', name: 'f', description: 'd', parameters: { type: 'object' }, strict: true },
+    { type: 'function', name: 'f', description: 'd', parameters: { type: 'object', properties: {} }, strict: true },
     { type: 'function', name: 'loose' },
     { type: 'custom', name: 'g', format: { type: 'grammar', syntax: 'lark', definition: 'x' } },
     {

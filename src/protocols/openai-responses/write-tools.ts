@@ -1,12 +1,11 @@
 // Writes tools, the choice of tools, and the format of the answer.
 
 import { findOnlyNames } from '../neutral/allowed-tools.ts'
+import { toArgumentsSchema } from '../neutral/arguments-schema.ts'
 import type { Conversation, FunctionTool, OutputFormat, SearchTool, Tool, ToolChoice } from '../neutral/conversation.ts'
 import { writeStrictness } from '../openai-chat/strict-schema.ts'
 import type { Json } from '../request/json-type.ts'
 import type { ResponsesWriteContext } from './write-messages.ts'
-
-const emptySchema: Json = { type: 'object', properties: {} }
 
 export function writeTools({ tools, toolChoice }: Conversation, writing: ResponsesWriteContext): Json {
   if (tools.length === 0) return {}
@@ -62,8 +61,10 @@ function writeTool(tool: Tool, writing: ResponsesWriteContext): Json | undefined
 
 /** In this dialect a function is strict by default. */
 function writeFunction(tool: FunctionTool, { names, target, followsStrictRules }: ResponsesWriteContext): Json {
-  const { name, description, schema = emptySchema, strict } = tool
-  const written = writeStrictness({ schema, strict }, { followsStrictRules, knowsStrict: true, isFunction: true })
+  const { name, description, strict } = tool
+  const { schema, isWeaker } = toArgumentsSchema(tool.schema ?? {})
+  if (isWeaker) target.notes.losses.add('tools.schema')
+  const written = writeStrictness({ schema, strict }, { followsStrictRules, knowsStrict: true })
   if (written.isWeaker) target.notes.losses.add('tools.strict')
   return {
     type: 'function',
@@ -118,15 +119,7 @@ export function writeFormat(
     notes.losses.add('response_format.json_schema')
     return { type: 'json_object' }
   }
-  const {
-    schema,
-    strict = false,
-    isWeaker,
-  } = writeStrictness(format, {
-    followsStrictRules,
-    knowsStrict: true,
-    isFunction: false,
-  })
+  const { schema, strict = false, isWeaker } = writeStrictness(format, { followsStrictRules, knowsStrict: true })
   if (isWeaker) notes.losses.add('response_format.schema')
   return {
     type: 'json_schema',

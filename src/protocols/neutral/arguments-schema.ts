@@ -1,0 +1,102 @@
+// Schemas in the form that OpenAI and Anthropic accept for the arguments of a function. They want an object at the root,
+// and refuse the whole request if there are alternatives beside it. Gemini, Anthropic and MCP servers have other schemas.
+
+import { isObject } from '../request/json-body.ts'
+import type { Json } from '../request/json-type.ts'
+import { findDefinition } from './definitions.ts'
+
+/** Fields that the root of a schema of arguments must not have. */
+const REFUSED_AT_ROOT = new Set(['allOf', 'anyOf', 'oneOf', 'enum', 'not', '$ref'])
+
+/** Alternatives inside of alternatives. */
+const DEPTH_MAX = 8
+
+export interface ArgumentsSchema {
+  readonly schema: Json
+  /** The schema allows more than the caller's. */
+  readonly isWeaker: boolean
+}
+
+/** The schema with an object at its root. Alternatives there become one object with all of their properties. */
+export function toArgumentsSchema(schema: Json): ArgumentsSchema {
+  const merge = new BranchMerge(schema)
+  const root = merge.inlineReference(schema)
+  const isWeaker = Object.keys(root).some(name => REFUSED_AT_ROOT.has(name))
+  if (isWeaker) return { schema: merge.mergeRoot(root), isWeaker }
+  const { type, properties } = root
+  if (type === 'object' && isObject(properties)) return { schema: root, isWeaker }
+  return { schema: { ...root, type: 'object', properties: isObject(properties) ? properties : {} }, isWeaker }
+}
+
+const hasType = ({ type }: Json, name: string): boolean => (Array.isArray(type) ? type.includes(name) : type === name)
+
+/** Merges objects into one that allows what each of them allows. */
+class BranchMerge {
+  readonly #root: Json
+  /** The schemas of each property, by their text. */
+  readonly #properties = new Map<string, Map<string, unknown>>()
+  /** Each definition counts once: many references cost no more than one, and recursion ends. */
+  readonly #used = new Set<Json>()
+
+  constructor(root: Json) {
+    this.#root = root
+  }
+
+  /** The definition that a schema refers to, with the fields beside the reference. */
+  inlineReference(schema: Json): Json {
+    const definition = findDefinition(this.#root, schema.$ref)?.schema
+    if (definition === undefined || this.#used.has(definition)) return schema
+    this.#used.add(definition)
+    const { $ref: _reference, ...rest } = schema
+    return { ...definition, ...rest }
+  }
+
+  mergeRoot(root: Json): Json {
+    const required = this.#add(root, 0)
+    const kept = Object.entries(root).filter(([name]) => !REFUSED_AT_ROOT.has(name) && name !== 'required')
+    const properties = [...this.#properties].map(([name, schemas]) => {
+      const [first, ...others] = schemas.values()
+      return [name, others.length === 0 ? first : { anyOf: [first, ...others] }] as const
+    })
+    return {
+      ...Object.fromEntries(kept),
+      type: 'object',
+      properties: Object.fromEntries(properties),
+      ...(required.size > 0 && { required: [...required] }),
+    }
+  }
+
+  /** Adds the properties of an object and of its branches. Returns the names of those that are always required. */
+  #add(schema: Json, depth: number): ReadonlySet<string> {
+    if (isObject(schema.properties)) this.#addProperties(schema.properties)
+    const required = new Set<string>()
+    const addAll = (names: Iterable<unknown>): void => {
+      for (const name of names) if (typeof name === 'string') required.add(name)
+    }
+    if (Array.isArray(schema.required)) addAll(schema.required)
+    if (depth === DEPTH_MAX) return required
+    for (const names of this.#addBranches(schema.allOf, depth)) addAll(names)
+    for (const alternatives of [schema.anyOf, schema.oneOf]) {
+      const [first = new Set<string>(), ...others] = this.#addBranches(alternatives, depth)
+      addAll([...first].filter(name => others.every(names => names.has(name))))
+    }
+    return required
+  }
+
+  /** What each branch requires. One that is no object fits no arguments. */
+  #addBranches(branches: unknown, depth: number): readonly ReadonlySet<string>[] {
+    if (!Array.isArray(branches)) return []
+    return branches
+      .filter(isObject)
+      .map(branch => this.inlineReference(branch))
+      .filter(branch => branch.type === undefined || hasType(branch, 'object'))
+      .map(branch => this.#add(branch, depth + 1))
+  }
+
+  #addProperties(properties: Json): void {
+    for (const [name, schema] of Object.entries(properties)) {
+      const schemas = this.#properties.get(name) ?? new Map<string, unknown>()
+      this.#properties.set(name, schemas.set(JSON.stringify(schema), schema))
+    }
+  }
+}
