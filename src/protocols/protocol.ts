@@ -138,6 +138,8 @@ export interface ConversationTarget {
   readonly missingChatFields?: readonly BasicChatField[]
   /** The ids of tool calls in chat requests must have exactly so many letters and digits. Absent: any form. */
   readonly callIdChars?: number | undefined
+  /** Chat requests may have several system messages, anywhere. Absent: only one, at the beginning. */
+  readonly systemAnywhere?: boolean
   /** Identifies the credential and the model. Only reasoning state of the same origin is sent to the upstream. */
   readonly origin: string
   /** Media that were fetched from the URLs of the conversation, for dialects that must send them inline. */

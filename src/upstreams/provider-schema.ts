@@ -70,6 +70,7 @@ export const capabilityFields = {
     maximum: CALL_ID_CHARS.max,
     description: 'The ids of tool calls must have exactly so many letters and digits.',
   },
+  systemAnywhere: flag('It accepts several system messages, also in the middle of a chat request.'),
 }
 
 export const localServerFields = {

@@ -1484,6 +1484,7 @@ export type ProviderDefinition = {
       | 'top_logprobs'
     )[]
     readonly callIdChars?: number
+    readonly systemAnywhere?: boolean
   }
   readonly traits?: ModelTraits
   readonly times?: {
@@ -1556,6 +1557,7 @@ export type ProviderDefinitionChange = {
       | 'top_logprobs'
     )[]
     readonly callIdChars?: number
+    readonly systemAnywhere?: boolean
   } | null
   readonly traits?: ModelTraits | null
   readonly times?: {

@@ -123,6 +123,7 @@ export function writeTranslated(
     chatFields: provider.can.chatFields,
     missingChatFields: provider.can.missingChatFields,
     callIdChars: provider.can.callIdChars,
+    systemAnywhere: provider.can.systemAnywhere,
     origin: source.origin,
     media,
     notes: source.notes,

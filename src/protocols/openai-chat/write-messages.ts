@@ -13,7 +13,8 @@ import type {
   ResultPart,
   TextPart,
 } from '../neutral/conversation.ts'
-import { isInstruction, markInstruction } from '../neutral/instructions.ts'
+import { isInstruction, markPart } from '../neutral/instructions.ts'
+import type { ConversationTarget } from '../protocol.ts'
 import { invalid } from '../request/checks.ts'
 import { writeCallSignature } from './reasoning-state.ts'
 import type { ChatWriteContext } from './write-parts.ts'
@@ -21,7 +22,7 @@ import { acceptsField, fetchedSource, lacksField, noteLosses, writeContent, writ
 import type { ChatToolWriteContext } from './write-tools.ts'
 
 export function writeMessages(messages: readonly ConversationMessage[], writing: ChatToolWriteContext): object[] {
-  const written = messages.flatMap(message => {
+  const written = placeInstructions(messages, writing.target).flatMap(message => {
     const results = message.parts.filter(part => part.kind === 'result')
     const answers = results.length === 0 ? [] : writeResults(results, writing)
     const rest = { ...message, parts: message.parts.filter(part => part.kind !== 'result') }
@@ -32,21 +33,37 @@ export function writeMessages(messages: readonly ConversationMessage[], writing:
   return written
 }
 
-/** A model without system messages gets instructions as user messages. */
+/**
+ * Instructions that the upstream does not accept become messages of the user. The chat templates of many open models
+ * accept one system message, at the beginning.
+ */
+function placeInstructions(
+  messages: readonly ConversationMessage[],
+  { traits, systemAnywhere, notes }: ConversationTarget,
+): readonly ConversationMessage[] {
+  if (traits.system === false) return messages.map(toUserMessage)
+  if (systemAnywhere) return messages
+  const first = messages.findIndex(message => !isInstruction(message))
+  const leading = first < 0 ? messages : messages.slice(0, first)
+  const others = messages.slice(leading.length).map(toUserMessage)
+  if (leading.length <= 1) return [...leading, ...others]
+  if (leading.some(({ name }) => name !== undefined)) notes.losses.add('name')
+  return [{ role: 'system', parts: leading.flatMap(({ parts }) => parts) }, ...others]
+}
+
+const toUserMessage = (message: ConversationMessage): ConversationMessage =>
+  isInstruction(message) ? { ...message, role: 'user', parts: message.parts.map(markPart) } : message
+
 function writeOtherMessage(message: ConversationMessage, writing: ChatToolWriteContext): object | undefined {
   const { name, parts } = message
   const content = parts.flatMap(part => toContent(part, writing))
   if (content.length === 0) return undefined
-  const isMarked = isInstruction(message) && writing.target.traits.system === false
   return {
-    role: isInstruction(message) && !isMarked ? 'system' : 'user',
-    content: writeContent(isMarked ? content.map(markText) : content, writing),
+    role: isInstruction(message) ? 'system' : 'user',
+    content: writeContent(content, writing),
     ...writeName(name, writing),
   }
 }
-
-const markText = (part: TextPart | MediaPart): TextPart | MediaPart =>
-  part.kind === 'text' ? { ...part, text: markInstruction(part.text) } : part
 
 function toContent(part: ConversationPart, { flavour, target }: ChatWriteContext): (TextPart | MediaPart)[] {
   if (part.kind === 'text') return part.text === '' ? [] : [part]
