@@ -140,6 +140,8 @@ export interface ConversationTarget {
   readonly callIdChars?: number | undefined
   /** Chat requests may have several system messages, anywhere. Absent: only one, at the beginning. */
   readonly systemAnywhere?: boolean
+  /** Chat requests may have a message of the user directly after results of tools. Default true. */
+  readonly userAfterTool?: boolean
   /** Identifies the credential and the model. Only reasoning state of the same origin is sent to the upstream. */
   readonly origin: string
   /** Media that were fetched from the URLs of the conversation, for dialects that must send them inline. */

@@ -66,6 +66,8 @@ export interface Capabilities {
    * many open models accept one, at the beginning.
    */
   readonly systemAnywhere: boolean
+  /** Whether it accepts a message of the user directly after results of tools in a chat request. Default true. */
+  readonly userAfterTool: boolean
 }
 
 export interface Model {
@@ -304,6 +306,7 @@ function parseCan(value: unknown, fail: Fail): Capabilities {
     ),
     ...(can.callIdChars !== undefined && { callIdChars: parseCallIdChars(can.callIdChars, fail) }),
     systemAnywhere: flag('systemAnywhere', false),
+    userAfterTool: flag('userAfterTool', true),
   }
 }
 

@@ -1485,6 +1485,7 @@ export type ProviderDefinition = {
     )[]
     readonly callIdChars?: number
     readonly systemAnywhere?: boolean
+    readonly userAfterTool?: boolean
   }
   readonly traits?: ModelTraits
   readonly times?: {
@@ -1558,6 +1559,7 @@ export type ProviderDefinitionChange = {
     )[]
     readonly callIdChars?: number
     readonly systemAnywhere?: boolean
+    readonly userAfterTool?: boolean
   } | null
   readonly traits?: ModelTraits | null
   readonly times?: {

@@ -124,6 +124,7 @@ export function writeTranslated(
     missingChatFields: provider.can.missingChatFields,
     callIdChars: provider.can.callIdChars,
     systemAnywhere: provider.can.systemAnywhere,
+    userAfterTool: provider.can.userAfterTool,
     origin: source.origin,
     media,
     notes: source.notes,

@@ -154,6 +154,36 @@ describe('messages', () => {
     ])
   })
 
+  test('have an answer between results and a message of the user, if the upstream needs one', () => {
+    const image: MediaPart = { kind: 'image', source: { at: 'inline', base64: 'AAAA', mime: 'image/png' } }
+    const turnsOf = (id: string, ...parts: MediaPart[]): ConversationMessage[] => [
+      { role: 'assistant', parts: [{ kind: 'call', id, name: 'f', arguments: '{}' }] },
+      { role: 'tool', parts: [{ kind: 'result', callId: id, parts: [{ kind: 'text', text: 'A' }, ...parts] }] },
+    ]
+    const late: ConversationMessage = { role: 'developer', parts: [text('d')] }
+    const messages = [greeting, ...turnsOf('a'), greeting, ...turnsOf('b'), late, ...turnsOf('c', image)]
+    const shown = (target: Partial<ConversationTarget>): readonly string[] =>
+      write({ messages }, target).body.messages.map(({ role, content }) => {
+        return `${String(role)} ${Array.isArray(content) ? 'parts' : String(content)}`
+      })
+    const shownWith = (...answer: readonly string[]): readonly string[] => {
+      const results = ['assistant null', 'tool A', ...answer]
+      return [
+        'user hello',
+        ...results,
+        'user hello',
+        ...results,
+        'user <system>\nd\n</system>',
+        ...results,
+        'user parts',
+      ]
+    }
+    expect(shown({ userAfterTool: false })).toEqual(shownWith('assistant Done.'))
+    expect(shown({})).toEqual(shownWith())
+    const open = write({ messages: [greeting, ...turnsOf('a')] }, { userAfterTool: false }).body.messages
+    expect(open.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool'])
+  })
+
   test('have text documents of a tool result as text of the result', () => {
     const source = { at: 'text', text: 'It rains.', mime: 'text/plain' } as const
     const parts = [{ kind: 'file', name: 'Weather', source }] as const

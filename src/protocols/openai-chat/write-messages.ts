@@ -21,7 +21,15 @@ import type { ChatWriteContext } from './write-parts.ts'
 import { acceptsField, fetchedSource, lacksField, noteLosses, writeContent, writePart } from './write-parts.ts'
 import type { ChatToolWriteContext } from './write-tools.ts'
 
-export function writeMessages(messages: readonly ConversationMessage[], writing: ChatToolWriteContext): object[] {
+interface ChatMessage {
+  readonly role: 'system' | 'user' | 'assistant' | 'tool'
+  readonly [field: string]: unknown
+}
+
+export function writeMessages(
+  messages: readonly ConversationMessage[],
+  writing: ChatToolWriteContext,
+): readonly ChatMessage[] {
   const written = placeInstructions(messages, writing.target).flatMap(message => {
     const results = message.parts.filter(part => part.kind === 'result')
     const answers = results.length === 0 ? [] : writeResults(results, writing)
@@ -30,8 +38,17 @@ export function writeMessages(messages: readonly ConversationMessage[], writing:
     return other === undefined ? answers : [...answers, other]
   })
   if (written.length === 0) throw invalid('messages', 'must contain something that this model can read')
-  return written
+  return writing.target.userAfterTool === false ? answerResults(written) : written
 }
+
+/** What the model answers to results if a message of the user follows them directly. */
+const ANSWER_TO_RESULTS: ChatMessage = { role: 'assistant', content: 'Done.' }
+
+const answerResults = (messages: readonly ChatMessage[]): readonly ChatMessage[] =>
+  messages.flatMap((message, index) => {
+    const isUnanswered = message.role === 'user' && messages[index - 1]?.role === 'tool'
+    return isUnanswered ? [ANSWER_TO_RESULTS, message] : [message]
+  })
 
 /**
  * Instructions that the upstream does not accept become messages of the user. The chat templates of many open models
@@ -54,7 +71,7 @@ function placeInstructions(
 const toUserMessage = (message: ConversationMessage): ConversationMessage =>
   isInstruction(message) ? { ...message, role: 'user', parts: message.parts.map(markPart) } : message
 
-function writeOtherMessage(message: ConversationMessage, writing: ChatToolWriteContext): object | undefined {
+function writeOtherMessage(message: ConversationMessage, writing: ChatToolWriteContext): ChatMessage | undefined {
   const { name, parts } = message
   const content = parts.flatMap(part => toContent(part, writing))
   if (content.length === 0) return undefined
@@ -73,7 +90,7 @@ function toContent(part: ConversationPart, { flavour, target }: ChatWriteContext
   return []
 }
 
-function writeAssistant({ name, parts }: ConversationMessage, writing: ChatToolWriteContext): object | undefined {
+function writeAssistant({ name, parts }: ConversationMessage, writing: ChatToolWriteContext): ChatMessage | undefined {
   const calls = parts.filter(part => part.kind === 'call')
   const refusals = parts.filter(part => part.kind === 'refusal').map(part => part.text)
   const text = joinTexts(parts, writing)
@@ -175,8 +192,8 @@ function writeCall(call: CallPart, writing: ChatToolWriteContext): object {
 /**
  * Writes results as text. Media of results follow in one user message after all results, which must not be separated.
  */
-function writeResults(results: readonly ResultPart[], writing: ChatToolWriteContext): object[] {
-  const messages: object[] = []
+function writeResults(results: readonly ResultPart[], writing: ChatToolWriteContext): ChatMessage[] {
+  const messages: ChatMessage[] = []
   const shown: (TextPart | MediaPart)[] = []
   for (const { callId, name, parts, failed, cache } of results) {
     for (const part of parts) noteLosses(part, writing)
