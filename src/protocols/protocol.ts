@@ -138,6 +138,10 @@ export interface ConversationTarget {
   readonly missingChatFields?: readonly BasicChatField[]
   /** The ids of tool calls in chat requests must have exactly so many letters and digits. Absent: any form. */
   readonly callIdChars?: number | undefined
+  /** Chat requests may have several system messages, anywhere. Absent: only one, at the beginning. */
+  readonly systemAnywhere?: boolean
+  /** Chat requests may have a message of the user directly after results of tools. Default true. */
+  readonly userAfterTool?: boolean
   /** Identifies the credential and the model. Only reasoning state of the same origin is sent to the upstream. */
   readonly origin: string
   /** Media that were fetched from the URLs of the conversation, for dialects that must send them inline. */

@@ -70,6 +70,8 @@ export const capabilityFields = {
     maximum: CALL_ID_CHARS.max,
     description: 'The ids of tool calls must have exactly so many letters and digits.',
   },
+  systemAnywhere: flag('It accepts several system messages, also in the middle of a chat request.'),
+  userAfterTool: flag('It accepts a message of the user directly after results of tools in a chat request.'),
 }
 
 export const localServerFields = {

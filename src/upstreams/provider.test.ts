@@ -216,6 +216,8 @@ test('a file with only the required fields is read with the documented defaults'
     labelsSessions: false,
     chatFields: ['user'],
     missingChatFields: [],
+    systemAnywhere: false,
+    userAfterTool: true,
   })
   expect(provider.models.get('a')?.price as unknown).toEqual({
     rates: { input: 1_000_000_000n, output: 2_500_000_000n },

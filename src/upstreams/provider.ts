@@ -61,6 +61,13 @@ export interface Capabilities {
   readonly missingChatFields: readonly BasicChatField[]
   /** The exact number of letters and digits of tool call ids. Default: ids may have any form. */
   readonly callIdChars?: number
+  /**
+   * Whether it accepts several system messages, also in the middle of a chat request. Default false: the chat templates of
+   * many open models accept one, at the beginning.
+   */
+  readonly systemAnywhere: boolean
+  /** Whether it accepts a message of the user directly after results of tools in a chat request. Default true. */
+  readonly userAfterTool: boolean
 }
 
 export interface Model {
@@ -298,6 +305,8 @@ function parseCan(value: unknown, fail: Fail): Capabilities {
       fail,
     ),
     ...(can.callIdChars !== undefined && { callIdChars: parseCallIdChars(can.callIdChars, fail) }),
+    systemAnywhere: flag('systemAnywhere', false),
+    userAfterTool: flag('userAfterTool', true),
   }
 }
 

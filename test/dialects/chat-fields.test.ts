@@ -35,8 +35,8 @@ const fen = {
 const providers = [
   fen,
   provider('brook', chat, {}),
-  provider('moor', chat, { chatFields: CHAT_FIELDS }),
-  provider('heath', chat, { missingChatFields: BASIC_CHAT_FIELDS }),
+  provider('moor', chat, { chatFields: CHAT_FIELDS, systemAnywhere: true }),
+  provider('heath', chat, { missingChatFields: BASIC_CHAT_FIELDS, userAfterTool: false }),
   provider('creek', { 'anthropic-messages': '/v1/messages' }, {}),
 ]
 
@@ -157,6 +157,21 @@ describe('a chat provider that declares nothing gets', () => {
     expect([sent.stop, losses]).toEqual([['1', '2', '3', '4'], 'stop'])
   })
 
+  test('one system message, at the beginning', async () => {
+    const input = ['developer', 'user', 'developer'].map((role, index) => ({ role, content: `text ${index}` }))
+    const asked = async (model: string): Promise<Json[]> => {
+      const { status, sent, losses } = await ask('/v1/responses', { model, instructions: 'Be brief.', input })
+      expect([status, losses]).toEqual([200, ''])
+      return sent.messages as Json[]
+    }
+    expect(await asked('brook/echo')).toEqual([
+      { role: 'system', content: 'Be brief.\n\ntext 0' },
+      { role: 'user', content: 'text 1' },
+      { role: 'user', content: '<system>\ntext 2\n</system>' },
+    ])
+    expect((await asked('moor/echo')).map(({ role }) => role)).toEqual(['system', 'system', 'user', 'system'])
+  })
+
   test('all fields of a chat caller, because nothing is translated', async () => {
     const body = {
       ...codexCall('brook/echo'),
@@ -221,6 +236,27 @@ test('a chat provider that lacks the usual fields gets none of them', async () =
   expect((await asked({ n: 2 })).status).toBe(400)
 })
 
+test('a chat provider that refuses a message of the user after results gets an answer between them', async () => {
+  const asked = async (model: string): Promise<Json[]> => {
+    const result = { type: 'tool_result', tool_use_id: 'c1', content: 'done' }
+    const messages = [
+      { role: 'user', content: 'hi' },
+      { role: 'assistant', content: [{ type: 'tool_use', id: 'c1', name: 'f', input: {} }] },
+      { role: 'user', content: [result, { type: 'text', text: 'Go on.' }] },
+    ]
+    const tools = [{ name: 'f', input_schema: { type: 'object' } }]
+    const { status, sent, losses } = await ask('/v1/messages', { model, max_tokens: 10, messages, tools })
+    expect([status, losses]).toEqual([200, ''])
+    return (sent.messages as Json[]).slice(2)
+  }
+  const [result, user] = [
+    { role: 'tool', tool_call_id: 'c1', content: 'done' },
+    { role: 'user', content: 'Go on.' },
+  ]
+  expect(await asked('heath/echo')).toEqual([result, { role: 'assistant', content: 'Done.' }, user])
+  expect(await asked('brook/echo')).toEqual([result, user])
+})
+
 test('a search in chat is billed as one that is not reported, also if Responses is the first dialect', async () => {
   const { status, sent, losses } = await ask('/v1/messages', {
     model: 'fen/echo',
@@ -257,8 +293,11 @@ describe('a chat call for another dialect may have', () => {
 
 test('the shipped files declare what their vendors document', () => {
   const shipped = join(import.meta.dir, '..', '..', 'providers')
-  const declared = readdirSync(shipped)
-    .map(name => parseProvider(readFileSync(join(shipped, name), 'utf8'), name))
+  const files = readdirSync(shipped).map(name => parseProvider(readFileSync(join(shipped, name), 'utf8'), name))
+  const systemAnywhere = files.flatMap(({ id, can }) => (can.systemAnywhere ? id : []))
+  expect(systemAnywhere.toSorted()).toEqual(['azure', 'openai', 'xai'])
+  expect(files.filter(({ can }) => !can.userAfterTool).map(({ id }) => id)).toEqual(['mistral'])
+  const declared = files
     .filter(({ can }) => can.chatFields.join() !== 'user' || can.missingChatFields.length > 0)
     .map(({ id, can }) => [id, [...can.chatFields, ...can.missingChatFields.map(field => `-${field}`)].join(' ')])
   const all = 'custom_tools prompt_cache_breakpoint prompt_cache_key refusal strict user verbosity'

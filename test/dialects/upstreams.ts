@@ -63,8 +63,8 @@ export async function startDialects(options: DialectsOptions = {}): Promise<Harn
       baseUrlEnv: `UP_${name}_URL`,
       speaks: { [dialect]: dialectPaths[dialect].paths },
       sign: 'bearer',
-      // Like OpenAI, which has all optional parts of its dialect.
-      can: { chatFields: CHAT_FIELDS },
+      // Like OpenAI, which has all optional parts of its dialect, and system messages anywhere.
+      can: { chatFields: CHAT_FIELDS, systemAnywhere: true },
       models: options.models ?? models,
     }
     writeFileSync(join(folder, `${provider.id}.json`), JSON.stringify(provider))

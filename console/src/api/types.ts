@@ -1484,6 +1484,8 @@ export type ProviderDefinition = {
       | 'top_logprobs'
     )[]
     readonly callIdChars?: number
+    readonly systemAnywhere?: boolean
+    readonly userAfterTool?: boolean
   }
   readonly traits?: ModelTraits
   readonly times?: {
@@ -1556,6 +1558,8 @@ export type ProviderDefinitionChange = {
       | 'top_logprobs'
     )[]
     readonly callIdChars?: number
+    readonly systemAnywhere?: boolean
+    readonly userAfterTool?: boolean
   } | null
   readonly traits?: ModelTraits | null
   readonly times?: {

@@ -123,6 +123,8 @@ export function writeTranslated(
     chatFields: provider.can.chatFields,
     missingChatFields: provider.can.missingChatFields,
     callIdChars: provider.can.callIdChars,
+    systemAnywhere: provider.can.systemAnywhere,
+    userAfterTool: provider.can.userAfterTool,
     origin: source.origin,
     media,
     notes: source.notes,

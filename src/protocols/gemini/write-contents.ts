@@ -3,7 +3,7 @@
 
 import { announceMedia, splitResult } from '../media/result-parts.ts'
 import type { CallPart, ConversationMessage, ConversationPart, MediaPart, ResultPart } from '../neutral/conversation.ts'
-import { isInstruction, markInstruction } from '../neutral/instructions.ts'
+import { isInstruction, markPart } from '../neutral/instructions.ts'
 import type { ReasoningState } from '../neutral/reasoning-state.ts'
 import type { ConversationTarget } from '../protocol.ts'
 import { invalid } from '../request/checks.ts'
@@ -72,7 +72,8 @@ class ContentsWriter {
       else this.#contents.push({ role: 'model', parts })
       return
     }
-    for (const part of isInstruction(turn) ? turn.parts.map(markText) : turn.parts) {
+    // Google takes instructions only before the first content.
+    for (const part of isInstruction(turn) ? turn.parts.map(markPart) : turn.parts) {
       if (part.kind === 'result') this.#addResult(part)
       else this.#userParts.push(...this.#writePart(part))
     }
@@ -215,10 +216,6 @@ class ContentsWriter {
     return { functionResponse: { ...head, response, ...parts } }
   }
 }
-
-/** Google takes instructions only before the first content. */
-const markText = (part: ConversationPart): ConversationPart =>
-  part.kind === 'text' && part.text !== '' ? { ...part, text: markInstruction(part.text) } : part
 
 /** Google requires an object: the result itself if its text is a JSON object, else an object around the text. */
 function writeResponse(text: string, failed: boolean): WireObject {

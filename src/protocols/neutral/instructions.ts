@@ -1,7 +1,7 @@
 // Instructions are messages of the role `system` or `developer`. Some upstreams have no such role, or only before the
 // first message of the user.
 
-import type { ConversationMessage } from './conversation.ts'
+import type { ConversationMessage, ConversationPart } from './conversation.ts'
 
 export const isInstruction = ({ role }: ConversationMessage): boolean => role === 'system' || role === 'developer'
 
@@ -10,3 +10,7 @@ export const isInstruction = ({ role }: ConversationMessage): boolean => role ==
  * mark, the model could not tell it from words of the user.
  */
 export const markInstruction = (text: string): string => `<system>\n${text}\n</system>`
+
+/** Marks a part of an instruction. An empty text stays empty. */
+export const markPart = (part: ConversationPart): ConversationPart =>
+  part.kind === 'text' && part.text !== '' ? { ...part, text: markInstruction(part.text) } : part

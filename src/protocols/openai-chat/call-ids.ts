@@ -3,6 +3,7 @@
 
 import { createHash } from 'node:crypto'
 import type { ConversationMessage } from '../neutral/conversation.ts'
+import { shortCallId } from '../neutral/short-call-ids.ts'
 
 const ID_CHARS_MAX = 40
 
@@ -27,7 +28,7 @@ export class ChatCallIds {
   }
 
   write(id: string): string {
-    if (this.#form === undefined) return id.length <= ID_CHARS_MAX ? id : `call_${hexOf(id)}`
+    if (this.#form === undefined) return shortCallId(id, ID_CHARS_MAX)
     if (this.#form.test(id)) return id
     let written = this.#written.get(id)
     if (written === undefined) {
@@ -52,8 +53,6 @@ export class ChatCallIds {
     return new Set(ids.filter(id => this.#form?.test(id)))
   }
 }
-
-const hexOf = (id: string): string => createHash('sha256').update(id).digest('hex').slice(0, 32)
 
 /** A hash of 43 letters and digits. */
 const lettersOf = (text: string): string => createHash('sha256').update(text).digest('base64url').replace(/[-_]/g, 'x')

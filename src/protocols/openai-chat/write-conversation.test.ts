@@ -58,15 +58,16 @@ const messagesOf = (messages: readonly ConversationMessage[], traits: ModelTrait
   write({ messages }, { traits }, flavour).body.messages
 
 describe('messages', () => {
+  const instructed: readonly ConversationMessage[] = [
+    { role: 'system', parts: [text('s')] },
+    { role: 'developer', parts: [text('d'), text('e')] },
+    { ...greeting, name: 'Ada' },
+    { role: 'assistant', parts: [text('a'), text('b')] },
+    { role: 'system', parts: [text('t')] },
+  ]
+
   test('have all roles, with instructions in their positions', () => {
-    const conversation: readonly ConversationMessage[] = [
-      { role: 'system', parts: [text('s')] },
-      { role: 'developer', parts: [text('d'), text('e')] },
-      { ...greeting, name: 'Ada' },
-      { role: 'assistant', parts: [text('a'), text('b')] },
-      { role: 'system', parts: [text('t')] },
-    ]
-    expect(messagesOf(conversation)).toEqual([
+    expect(write({ messages: instructed }, { systemAnywhere: true }).body.messages).toEqual([
       { role: 'system', content: 's' },
       {
         role: 'system',
@@ -79,7 +80,7 @@ describe('messages', () => {
       { role: 'assistant', content: 'ab' },
       { role: 'system', content: 't' },
     ])
-    const marked = messagesOf(conversation, { system: false })
+    const marked = messagesOf(instructed, { system: false })
     expect(marked.map(message => message.role)).not.toContain('system')
     expect(marked.map(message => message.content).filter(content => String(content).includes('<system>'))).toEqual([
       '<system>\ns\n</system>',
@@ -89,6 +90,37 @@ describe('messages', () => {
       { type: 'text', text: '<system>\nd\n</system>' },
       { type: 'text', text: '<system>\ne\n</system>' },
     ])
+  })
+
+  test('have one system message, at the beginning, unless the upstream accepts others', () => {
+    const { body, losses } = write({ messages: instructed }, { chatFields: [] })
+    expect(body.messages).toEqual([
+      { role: 'system', content: 's\n\nd\n\ne' },
+      { role: 'user', content: 'hello', name: 'Ada' },
+      { role: 'assistant', content: 'ab' },
+      { role: 'user', content: '<system>\nt\n</system>' },
+    ])
+    expect(losses).toEqual([])
+    expect(messagesOf([greeting, instructed[0]!])).toEqual([
+      { role: 'user', content: 'hello' },
+      { role: 'user', content: '<system>\ns\n</system>' },
+    ])
+    expect(messagesOf(instructed.slice(0, 2)).map(({ role }) => role)).toEqual(['system'])
+  })
+
+  test('have the cache breakpoints of all instructions at the beginning, and a name only if there is one instruction', () => {
+    const first: ConversationMessage = {
+      role: 'system',
+      name: 'Rules',
+      parts: [{ kind: 'text', text: 's', cache: {} }],
+    }
+    const named = write({ messages: [first, greeting] })
+    expect([named.body.messages[0]!.name, named.losses]).toEqual(['Rules', []])
+    const { body, losses } = write({ messages: [first, instructed[1]!, greeting] })
+    const [s, d, e] = ['s', 'd', 'e'].map(letter => ({ type: 'text', text: letter }))
+    const content = [{ ...s, prompt_cache_breakpoint: { mode: 'explicit' } }, d, e]
+    expect(body.messages[0]).toEqual({ role: 'system', content })
+    expect(losses).toEqual(['name'])
   })
 
   test('P26: have tool results directly after their calls, and media of results after all of them', () => {
@@ -120,6 +152,36 @@ describe('messages', () => {
       { type: 'image_url', image_url: url },
       { type: 'image_url', image_url: url },
     ])
+  })
+
+  test('have an answer between results and a message of the user, if the upstream needs one', () => {
+    const image: MediaPart = { kind: 'image', source: { at: 'inline', base64: 'AAAA', mime: 'image/png' } }
+    const turnsOf = (id: string, ...parts: MediaPart[]): ConversationMessage[] => [
+      { role: 'assistant', parts: [{ kind: 'call', id, name: 'f', arguments: '{}' }] },
+      { role: 'tool', parts: [{ kind: 'result', callId: id, parts: [{ kind: 'text', text: 'A' }, ...parts] }] },
+    ]
+    const late: ConversationMessage = { role: 'developer', parts: [text('d')] }
+    const messages = [greeting, ...turnsOf('a'), greeting, ...turnsOf('b'), late, ...turnsOf('c', image)]
+    const shown = (target: Partial<ConversationTarget>): readonly string[] =>
+      write({ messages }, target).body.messages.map(({ role, content }) => {
+        return `${String(role)} ${Array.isArray(content) ? 'parts' : String(content)}`
+      })
+    const shownWith = (...answer: readonly string[]): readonly string[] => {
+      const results = ['assistant null', 'tool A', ...answer]
+      return [
+        'user hello',
+        ...results,
+        'user hello',
+        ...results,
+        'user <system>\nd\n</system>',
+        ...results,
+        'user parts',
+      ]
+    }
+    expect(shown({ userAfterTool: false })).toEqual(shownWith('assistant Done.'))
+    expect(shown({})).toEqual(shownWith())
+    const open = write({ messages: [greeting, ...turnsOf('a')] }, { userAfterTool: false }).body.messages
+    expect(open.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool'])
   })
 
   test('have text documents of a tool result as text of the result', () => {

@@ -13,15 +13,24 @@ import type {
   ResultPart,
   TextPart,
 } from '../neutral/conversation.ts'
-import { isInstruction, markInstruction } from '../neutral/instructions.ts'
+import { isInstruction, markPart } from '../neutral/instructions.ts'
+import type { ConversationTarget } from '../protocol.ts'
 import { invalid } from '../request/checks.ts'
 import { writeCallSignature } from './reasoning-state.ts'
 import type { ChatWriteContext } from './write-parts.ts'
 import { acceptsField, fetchedSource, lacksField, noteLosses, writeContent, writePart } from './write-parts.ts'
 import type { ChatToolWriteContext } from './write-tools.ts'
 
-export function writeMessages(messages: readonly ConversationMessage[], writing: ChatToolWriteContext): object[] {
-  const written = messages.flatMap(message => {
+interface ChatMessage {
+  readonly role: 'system' | 'user' | 'assistant' | 'tool'
+  readonly [field: string]: unknown
+}
+
+export function writeMessages(
+  messages: readonly ConversationMessage[],
+  writing: ChatToolWriteContext,
+): readonly ChatMessage[] {
+  const written = placeInstructions(messages, writing.target).flatMap(message => {
     const results = message.parts.filter(part => part.kind === 'result')
     const answers = results.length === 0 ? [] : writeResults(results, writing)
     const rest = { ...message, parts: message.parts.filter(part => part.kind !== 'result') }
@@ -29,24 +38,49 @@ export function writeMessages(messages: readonly ConversationMessage[], writing:
     return other === undefined ? answers : [...answers, other]
   })
   if (written.length === 0) throw invalid('messages', 'must contain something that this model can read')
-  return written
+  return writing.target.userAfterTool === false ? answerResults(written) : written
 }
 
-/** A model without system messages gets instructions as user messages. */
-function writeOtherMessage(message: ConversationMessage, writing: ChatToolWriteContext): object | undefined {
+/** What the model answers to results if a message of the user follows them directly. */
+const ANSWER_TO_RESULTS: ChatMessage = { role: 'assistant', content: 'Done.' }
+
+const answerResults = (messages: readonly ChatMessage[]): readonly ChatMessage[] =>
+  messages.flatMap((message, index) => {
+    const isUnanswered = message.role === 'user' && messages[index - 1]?.role === 'tool'
+    return isUnanswered ? [ANSWER_TO_RESULTS, message] : [message]
+  })
+
+/**
+ * Instructions that the upstream does not accept become messages of the user. The chat templates of many open models
+ * accept one system message, at the beginning.
+ */
+function placeInstructions(
+  messages: readonly ConversationMessage[],
+  { traits, systemAnywhere, notes }: ConversationTarget,
+): readonly ConversationMessage[] {
+  if (traits.system === false) return messages.map(toUserMessage)
+  if (systemAnywhere) return messages
+  const first = messages.findIndex(message => !isInstruction(message))
+  const leading = first < 0 ? messages : messages.slice(0, first)
+  const others = messages.slice(leading.length).map(toUserMessage)
+  if (leading.length <= 1) return [...leading, ...others]
+  if (leading.some(({ name }) => name !== undefined)) notes.losses.add('name')
+  return [{ role: 'system', parts: leading.flatMap(({ parts }) => parts) }, ...others]
+}
+
+const toUserMessage = (message: ConversationMessage): ConversationMessage =>
+  isInstruction(message) ? { ...message, role: 'user', parts: message.parts.map(markPart) } : message
+
+function writeOtherMessage(message: ConversationMessage, writing: ChatToolWriteContext): ChatMessage | undefined {
   const { name, parts } = message
   const content = parts.flatMap(part => toContent(part, writing))
   if (content.length === 0) return undefined
-  const isMarked = isInstruction(message) && writing.target.traits.system === false
   return {
-    role: isInstruction(message) && !isMarked ? 'system' : 'user',
-    content: writeContent(isMarked ? content.map(markText) : content, writing),
+    role: isInstruction(message) ? 'system' : 'user',
+    content: writeContent(content, writing),
     ...writeName(name, writing),
   }
 }
-
-const markText = (part: TextPart | MediaPart): TextPart | MediaPart =>
-  part.kind === 'text' ? { ...part, text: markInstruction(part.text) } : part
 
 function toContent(part: ConversationPart, { flavour, target }: ChatWriteContext): (TextPart | MediaPart)[] {
   if (part.kind === 'text') return part.text === '' ? [] : [part]
@@ -56,7 +90,7 @@ function toContent(part: ConversationPart, { flavour, target }: ChatWriteContext
   return []
 }
 
-function writeAssistant({ name, parts }: ConversationMessage, writing: ChatToolWriteContext): object | undefined {
+function writeAssistant({ name, parts }: ConversationMessage, writing: ChatToolWriteContext): ChatMessage | undefined {
   const calls = parts.filter(part => part.kind === 'call')
   const refusals = parts.filter(part => part.kind === 'refusal').map(part => part.text)
   const text = joinTexts(parts, writing)
@@ -158,8 +192,8 @@ function writeCall(call: CallPart, writing: ChatToolWriteContext): object {
 /**
  * Writes results as text. Media of results follow in one user message after all results, which must not be separated.
  */
-function writeResults(results: readonly ResultPart[], writing: ChatToolWriteContext): object[] {
-  const messages: object[] = []
+function writeResults(results: readonly ResultPart[], writing: ChatToolWriteContext): ChatMessage[] {
+  const messages: ChatMessage[] = []
   const shown: (TextPart | MediaPart)[] = []
   for (const { callId, name, parts, failed, cache } of results) {
     for (const part of parts) noteLosses(part, writing)

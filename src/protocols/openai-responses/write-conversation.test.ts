@@ -12,7 +12,7 @@ import {
   write,
 } from '../../../test/support/responses-wire.ts'
 import type { ModelTraits } from '../../base/money/model-traits.ts'
-import type { ConversationMessage } from '../neutral/conversation.ts'
+import type { ConversationMessage, TextPart } from '../neutral/conversation.ts'
 import { packReasoningState } from '../neutral/reasoning-state.ts'
 import { protocols } from '../protocols.ts'
 
@@ -123,6 +123,24 @@ describe('a conversation is written:', () => {
       conversationOf({ settings: { stream: false, endUser: 'u'.repeat(200) } }),
     ).json
     expect(id).toMatch(/^[0-9a-f]{64}$/)
+  })
+
+  test('a long id of a tool call becomes a hash, the same in the call and in its result', () => {
+    const ids = ['x'.repeat(64), 'x'.repeat(65), 'y'.repeat(300)]
+    const callsOf = (custom: boolean, parts: readonly TextPart[]): ConversationMessage[] => [
+      { role: 'assistant', parts: ids.map(id => ({ kind: 'call', id, name: 'f', arguments: '{}', custom })) },
+      { role: 'tool', parts: ids.map(callId => ({ kind: 'result', callId, parts, custom })) },
+    ]
+    const text: TextPart = { kind: 'text', text: 'done' }
+    for (const messages of [callsOf(false, [text]), callsOf(true, [{ ...text, cache: {} }])]) {
+      for (const flavour of ['openai-responses', 'ark-responses'] as const) {
+        const items = write(conversationOf({ messages }), {}, flavour).json.input as { call_id: string }[]
+        const written = items.map(item => item.call_id)
+        expect(written.slice(3)).toEqual(written.slice(0, 3))
+        expect([written[0], new Set(written).size]).toEqual([ids[0]!, 3])
+        for (const id of written.slice(1, 3)) expect(id).toMatch(/^call_[0-9a-f]{32}$/)
+      }
+    }
   })
 
   test('the standard service class is called default', () => {

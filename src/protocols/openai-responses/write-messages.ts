@@ -12,6 +12,7 @@ import type {
   ResultPart,
   TextPart,
 } from '../neutral/conversation.ts'
+import { shortCallId } from '../neutral/short-call-ids.ts'
 import type { ConversationTarget } from '../protocol.ts'
 import { isObject } from '../request/json-body.ts'
 import type { Json } from '../request/json-type.ts'
@@ -186,16 +187,20 @@ function writeAudio({ source }: MediaPart, url: string, { flavour, target }: Res
 /** Upstreams refuse files without a name. */
 const fileName = (mime: string): string => `file.${/^[a-z]+\/([a-z0-9]{1,8})$/.exec(mime)?.[1] ?? 'bin'}`
 
+/** OpenAI refuses longer ids, which other dialects allow. */
+const CALL_ID_CHARS_MAX = 64
+
 /** The dialect has no field for the failure of a tool, so the text says it. */
 const FAILED = 'The tool failed:'
 
 function writeResult({ callId, parts, failed, custom, cache }: ResultPart, writing: ResponsesWriteContext): Json {
   const type = custom && writing.flavour.hasCustomTools ? 'custom_tool_call_output' : 'function_call_output'
+  const head = { type, call_id: shortCallId(callId, CALL_ID_CHARS_MAX) }
   const breakpoint = writeCacheBreakpoint(cache, writing)
   const [first] = parts
   if (parts.length <= 1 && (first === undefined || isPlain(first)) && Object.keys(breakpoint).length === 0) {
     if (first?.citations !== undefined) writing.target.notes.losses.add('citations')
-    return { type, call_id: callId, output: `${failed ? `${FAILED}\n` : ''}${first?.text ?? ''}` }
+    return { ...head, output: `${failed ? `${FAILED}\n` : ''}${first?.text ?? ''}` }
   }
   const acceptsMedia = writing.target.traits.richResults !== false
   const output: Json[] = failed ? [{ type: 'input_text', text: FAILED }] : []
@@ -205,7 +210,7 @@ function writeResult({ callId, parts, failed, custom, cache }: ResultPart, writi
     else if (part.kind !== 'text') writing.target.notes.losses.add(`result.${part.kind}`)
   }
   const last = output.pop() ?? { type: 'input_text', text: ' ' }
-  return { type, call_id: callId, output: [...output, { ...last, ...breakpoint }] }
+  return { ...head, output: [...output, { ...last, ...breakpoint }] }
 }
 
 const isPlain = (part: TextPart | MediaPart): part is TextPart => part.kind === 'text' && part.cache === undefined
@@ -291,8 +296,8 @@ function writeCall(
   const { losses } = writing.target.notes
   if (sealed !== undefined) losses.add('reasoning_state')
   if (cache !== undefined) losses.add('cache')
-  const written = writing.names.write(name)
-  if (!custom) return { type: 'function_call', call_id: id, name: written, arguments: text === '' ? '{}' : text }
-  if (writing.flavour.hasCustomTools) return { type: 'custom_tool_call', call_id: id, name: written, input: text }
-  return { type: 'function_call', call_id: id, name: written, arguments: JSON.stringify({ input: text }) }
+  const head = { call_id: shortCallId(id, CALL_ID_CHARS_MAX), name: writing.names.write(name) }
+  if (!custom) return { type: 'function_call', ...head, arguments: text === '' ? '{}' : text }
+  if (writing.flavour.hasCustomTools) return { type: 'custom_tool_call', ...head, input: text }
+  return { type: 'function_call', ...head, arguments: JSON.stringify({ input: text }) }
 }
