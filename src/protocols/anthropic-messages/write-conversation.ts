@@ -4,6 +4,7 @@ import type { Conversation, GenerationSettings } from '../neutral/conversation.t
 import type { SettingCodes } from '../neutral/default-settings.ts'
 import { addSettingLosses, isRequested } from '../neutral/default-settings.ts'
 import type { Losses } from '../neutral/losses.ts'
+import { outputCap } from '../neutral/output-cap.ts'
 import type { ConversationTarget } from '../protocol.ts'
 import { invalid } from '../request/checks.ts'
 import type { Json } from '../request/json-type.ts'
@@ -54,7 +55,7 @@ function buildBody(conversation: Conversation, target: ConversationTarget): Json
   const turns = writeMessages(conversation, target, names)
   const schema = format?.by === 'tool' ? format.schema : undefined
   const { tools, choice } = writeTools(conversation, target, { names, schema, called: calledToolNames })
-  const outputTokensMax = findCap(settings, target)
+  const outputTokensMax = outputCap(settings, target) ?? target.outputTokensMax ?? OUTPUT_TOKENS_DEFAULT
   const isForcedToCall = schema !== undefined || isToolForced(conversation, target)
   const lacksThinking = callsLackThinking(turns.messages)
   const thinking = writeThinking({ reasoning, outputTokensMax, isForcedToCall, lacksThinking }, traits, notes.losses)
@@ -80,14 +81,6 @@ function refuseChoices({ choices = 1 }: GenerationSettings): void {
 function listCalledTools({ messages }: Conversation): readonly string[] {
   const calls = messages.flatMap(({ parts }) => parts.flatMap(part => (part.kind === 'call' ? [part.name] : [])))
   return [...new Set(calls)]
-}
-
-function findCap(
-  { outputTokensMax: asked }: GenerationSettings,
-  { outputTokensMax: modelMax, cap }: ConversationTarget,
-): number {
-  const limit = Math.min(modelMax ?? Number.POSITIVE_INFINITY, cap ?? Number.POSITIVE_INFINITY)
-  return Math.min(asked ?? modelMax ?? OUTPUT_TOKENS_DEFAULT, limit)
 }
 
 function writeContent({ system, messages }: WrittenMessages, format: FormatMethod | undefined): Json {

@@ -442,13 +442,18 @@ describe('settings', () => {
     expect(ark.losses).toEqual(['prompt_cache_key', 'verbosity', 'service_tier'])
   })
 
-  test('cap the output at the lower of two caps, in the field that the upstream reads', () => {
+  test('cap the output at the lowest of the caller’s, the gateway’s and the model’s caps, in the field that the upstream reads', () => {
     const capField = 'max_completion_tokens'
     expect(writeSettings({ outputTokensMax: 100 }, { cap: 50, capField }).body).toMatchObject({
       max_completion_tokens: 50,
     })
     expect(writeSettings({ outputTokensMax: 10 }, { cap: 50 }).body).toMatchObject({ max_tokens: 10 })
     expect(writeSettings({}, { cap: 50 }).body).toMatchObject({ max_tokens: 50 })
+    const limited = [openaiChatFlavour, arkChat].map(flavour =>
+      writeSettings({ outputTokensMax: 100 }, { outputTokensMax: 60 }, flavour),
+    )
+    for (const { body, losses } of limited) expect([body.max_tokens, losses]).toEqual([60, []])
+    expect(writeSettings({}, { outputTokensMax: 60 }).body).not.toHaveProperty('max_tokens')
     expect(writeSettings({ stream: true }, { askUsage: false }).body).not.toHaveProperty('stream_options')
     expect(() => writeSettings({ choices: 6 }, {}, arkChat)).toThrow(Refusal)
   })

@@ -13,6 +13,7 @@ import type { SettingCodes } from '../neutral/default-settings.ts'
 import { addSettingLosses } from '../neutral/default-settings.ts'
 import { isInstruction } from '../neutral/instructions.ts'
 import { JSON_WORDS, mentionsJson, schemaWords } from '../neutral/json-words.ts'
+import { outputCap } from '../neutral/output-cap.ts'
 import { acceptedPenalties } from '../neutral/penalties.ts'
 import type { ConversationTarget } from '../protocol.ts'
 import { invalid } from '../request/checks.ts'
@@ -157,11 +158,11 @@ function writeSettings(settings: GenerationSettings, writing: ChatWriteContext):
   if (choices > 1 && lacksField(writing, 'n')) throw invalid('n', 'must be 1 for this model')
   if (choices > flavour.choicesMax) throw invalid('n', `must be at most ${flavour.choicesMax} for this model`)
   const { frequencyPenalty, presencePenalty } = acceptedPenalties(settings, target)
-  const caps = [settings.outputTokensMax, target.cap].filter(cap => cap !== undefined)
+  const cap = outputCap(settings, target)
   addSettingLosses(settings, [['metadata', 'metadata']], losses)
   if (stop !== undefined && stop.length > STOP_SEQUENCES_MAX) losses.add('stop')
   return {
-    ...(caps.length > 0 && { [target.capField]: Math.min(...caps) }),
+    ...(cap !== undefined && { [target.capField]: cap }),
     ...(stop && { stop: stop.slice(0, STOP_SEQUENCES_MAX) }),
     ...writeSeed(settings, writing),
     frequency_penalty: frequencyPenalty,

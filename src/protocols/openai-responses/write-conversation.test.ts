@@ -109,13 +109,15 @@ describe('a conversation is written:', () => {
     expect(refusedParam(() => write(conversationOf({ settings: { stream: false, choices: 2 } })))).toBe('n')
   })
 
-  test('the cap is the lower one of the caller’s and the gateway’s', () => {
-    const capped = (own: number | undefined, cap: number | undefined) =>
+  test('the cap is the lowest one of the caller’s, the gateway’s and the model’s', () => {
+    const capped = (own: number | undefined, cap: number | undefined, outputTokensMax?: number) =>
       write(conversationOf({ settings: { stream: false, ...(own !== undefined && { outputTokensMax: own }) } }), {
         cap,
+        outputTokensMax,
       }).json.max_output_tokens
     expect([capped(9, 7), capped(5, 7), capped(undefined, 7), capped(9, undefined)]).toEqual([7, 5, 7, 9])
-    expect(capped(undefined, undefined)).toBeUndefined()
+    expect([capped(9, undefined, 8), capped(9, 7, 8)]).toEqual([8, 7])
+    expect(capped(undefined, undefined, 8)).toBeUndefined()
   })
 
   test('a long id of an end user becomes a hash', () => {
