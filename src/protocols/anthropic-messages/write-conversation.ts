@@ -95,6 +95,7 @@ function writeOutputConfig({ thinking, effort }: WrittenThinking, format: Format
   return { ...(thinking && { thinking }), ...(Object.keys(config).length > 0 && { output_config: config }) }
 }
 
+/** Newer models refuse temperature and `top_p` together. A default temperature gives way to `top_p`. */
 function writeSampling(settings: GenerationSettings, { traits, notes }: ConversationTarget, thinks: boolean): Json {
   const { temperature, topP, topK } = settings
   const { losses } = notes
@@ -106,7 +107,8 @@ function writeSampling(settings: GenerationSettings, { traits, notes }: Conversa
     else losses.add(name)
   }
   if (temperature !== undefined && temperature > TEMPERATURE_MAX) losses.add('temperature')
-  const isDefault = !isRequested(settings, 'temperature') && (thinks || !takesSampling)
+  const givesWay = thinks || !takesSampling || isRequested(settings, 'topP')
+  const isDefault = !isRequested(settings, 'temperature') && givesWay
   const bounded = temperature === undefined || isDefault ? undefined : Math.min(temperature, TEMPERATURE_MAX)
   addValue('temperature', bounded, takesSampling && !thinks)
   const takesTopP =
