@@ -18,8 +18,10 @@ const documents: readonly Modality[] = ['text', 'image', 'file']
 const everything: readonly Modality[] = ['text', 'image', 'audio', 'file', 'video']
 
 const budgeted: ModelTraits = { reads: documents, thinking: 'budget', budgetMin: 1_024 }
-const adaptive: ModelTraits = { reads: documents, thinking: 'adaptive', efforts: upTo('max'), sampling: false }
-const either: ModelTraits = { reads: documents, thinking: 'either', budgetMin: 1_024 }
+/** From 4.6 on, Claude refuses a conversation that ends with a message of the assistant. */
+const from46: ModelTraits = { reads: documents, prefill: false }
+const adaptive: ModelTraits = { ...from46, thinking: 'adaptive', efforts: upTo('max'), sampling: false }
+const either: ModelTraits = { ...from46, thinking: 'either', budgetMin: 1_024 }
 
 /** Some ids have versions with dots, or a vendor or a region before the name. */
 export const claude: readonly Rule[] = [

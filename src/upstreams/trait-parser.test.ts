@@ -24,6 +24,7 @@ const good: Readonly<Record<string, readonly unknown[]>> = {
   richResults: [false],
   cacheMarks: [true, false],
   system: [false],
+  prefill: [false],
   mediaTokens: [
     {},
     { image: { kind: 'fixed', tokens: 16_384 }, audioSecond: 32, videoFrame: 258, pdfPage: 258, pdfPagesMax: 1_000 },
@@ -49,6 +50,7 @@ const bad: Readonly<Record<string, readonly unknown[]>> = {
   richResults: [null],
   cacheMarks: ['some'],
   system: ['none'],
+  prefill: ['no'],
   mediaTokens: [
     [],
     5,

@@ -142,6 +142,7 @@ const traitTable: Readonly<Record<keyof ModelTraits, Trait>> = {
   cacheMarks: flag,
   searches: flag,
   system: flag,
+  prefill: flag,
   mediaTokens,
 }
 

@@ -78,6 +78,8 @@ export interface ModelTraits {
   readonly searches?: boolean
   /** The model accepts system instructions. Default true. */
   readonly system?: boolean
+  /** The model goes on with a conversation whose last message is its own. Default true. */
+  readonly prefill?: boolean
   /** How many tokens its provider counts for media in a request. */
   readonly mediaTokens?: MediaTokenRules
 }
