@@ -5,6 +5,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { aggregated, ark, claude, gemini, openai } from '../../scripts/providers/traits.ts'
 import type { ModelTraits } from '../../src/base/money/model-traits.ts'
+import { efforts } from '../../src/base/money/model-traits.ts'
 import type { Provider } from '../../src/upstreams/provider.ts'
 import { parseProvider } from '../../src/upstreams/provider.ts'
 
@@ -119,8 +120,8 @@ const rows: readonly (readonly [path: string, traits: object])[] = [
     { reads: ['text', 'image', 'video'], thinking: 'effort', stopsThinking: false },
   ],
   ['ark/deepseek-v3-2-251201', { reads: ['text'], thinking: 'effort' }],
-  ['openrouter/anthropic/claude-opus-4.8', { reads: read, hidesThinking: true }],
-  ['openrouter/openai/gpt-oss-120b', { reads: ['text'], hidesThinking: true }],
+  ['openrouter/anthropic/claude-opus-4.8', { reads: read, efforts, hidesThinking: true }],
+  ['openrouter/openai/gpt-oss-120b', { reads: ['text'], efforts, hidesThinking: true }],
 ]
 
 test.each(rows)('%s has the traits that its vendor documents', (path, traits) => {

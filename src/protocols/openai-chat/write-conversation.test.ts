@@ -6,6 +6,7 @@ import type { ChatField } from '../../base/chat-fields.ts'
 import { CHAT_FIELDS } from '../../base/chat-fields.ts'
 import { Refusal } from '../../base/errors.ts'
 import type { ModelTraits } from '../../base/money/model-traits.ts'
+import { efforts } from '../../base/money/model-traits.ts'
 import { arkChat } from '../ark/dialect.ts'
 import type {
   Conversation,
@@ -359,15 +360,25 @@ describe('thinking', () => {
   type Reasoning = NonNullable<Conversation['reasoning']>
   const rows: readonly (readonly [Reasoning, ModelTraits, string | undefined, readonly string[]])[] = [
     [{ effort: 'high' }, {}, 'high', []],
-    [{ budget: 0 }, {}, 'none', []],
+    [{ budget: 0 }, {}, undefined, ['reasoning_effort.none']],
+    [{ budget: 0 }, { thinking: 'effort' }, 'none', []],
+    [{ budget: 0 }, { efforts: ['none', 'low'] }, 'none', []],
+    [{ budget: 0 }, { efforts: ['low', 'high'] }, 'low', ['reasoning_effort.none']],
     [{ budget: 1024 }, {}, 'low', []],
     [{ budget: 4096 }, {}, 'medium', []],
     [{ budget: 16_000 }, {}, 'high', []],
-    [{ budget: 60_000 }, {}, 'xhigh', []],
+    [{ budget: 60_000 }, {}, 'high', []],
+    [{ budget: 60_000 }, { efforts }, 'xhigh', []],
+    [{ effort: 'max' }, {}, 'high', []],
+    [{ effort: 'minimal' }, {}, 'low', []],
+    [{ effort: 'minimal' }, { efforts }, 'minimal', []],
     [{ adaptive: true, show: 'auto' }, {}, undefined, []],
     [{ effort: 'max' }, { efforts: ['low', 'high'] }, 'high', []],
     [{ effort: 'minimal' }, { efforts: ['low', 'high'] }, 'low', []],
     [{ effort: 'none' }, { stopsThinking: false, efforts: ['none', 'low'] }, 'low', ['reasoning_effort.none']],
+    [{ effort: 'high' }, { efforts: ['none'] }, undefined, ['reasoning_effort']],
+    [{ effort: 'high' }, { efforts: [] }, undefined, ['reasoning_effort']],
+    [{ effort: 'none' }, { efforts: [] }, undefined, ['reasoning_effort.none']],
     [{ effort: 'high' }, { thinking: 'none' }, undefined, ['reasoning_effort']],
     [{ effort: 'none' }, { thinking: 'none' }, undefined, []],
   ]

@@ -1,7 +1,7 @@
 // Writes a neutral conversation as a chat request.
 
 import type { BasicChatField } from '../../base/chat-fields.ts'
-import type { Effort } from '../../base/money/model-traits.ts'
+import type { Effort, ModelTraits } from '../../base/money/model-traits.ts'
 import { efforts } from '../../base/money/model-traits.ts'
 import type {
   Conversation,
@@ -131,13 +131,29 @@ function writeReasoning(reasoning: ReasoningOptions | undefined, { flavour, targ
     if (requested !== 'none') notes.losses.add('reasoning_effort')
     return {}
   }
-  if (requested === 'none' && traits.stopsThinking === false) notes.losses.add('reasoning_effort.none')
-  const known = traits.efforts ?? efforts
-  const effort = nearest(requested, traits.stopsThinking === false ? known.filter(word => word !== 'none') : known)
+  const effort = chooseEffort(requested, traits, flavour)
+  if (requested === 'none' && effort !== 'none') notes.losses.add('reasoning_effort.none')
+  else if (effort === undefined) notes.losses.add('reasoning_effort')
   if (effort === undefined) return {}
   if (!flavour.hasThinkingSwitch) return { reasoning_effort: effort }
   if (effort === 'none') return { thinking: { type: 'disabled' } }
   return { thinking: { type: 'enabled' }, reasoning_effort: effort }
+}
+
+/** For a model whose efforts are unknown: many upstreams refuse the other words. */
+const COMMON_EFFORTS: readonly Effort[] = ['low', 'medium', 'high']
+
+/** Returns the effort to send, or undefined if the model has none for this request. */
+function chooseEffort(requested: Effort, traits: ModelTraits, { hasThinkingSwitch }: ChatFlavour): Effort | undefined {
+  const { thinking, efforts: own } = traits
+  const stops = traits.stopsThinking !== false
+  if (requested === 'none' && own === undefined && stops) {
+    // Many upstreams refuse `none` for models that do not think.
+    return thinking !== undefined || hasThinkingSwitch ? 'none' : undefined
+  }
+  const known = (own ?? COMMON_EFFORTS).filter(word => word !== 'none' || stops)
+  const canAskToThink = known.some(word => word !== 'none')
+  return requested === 'none' || canAskToThink ? nearest(requested, known) : undefined
 }
 
 /** Returns the nearest effort, and the higher one of two that are equally near. */

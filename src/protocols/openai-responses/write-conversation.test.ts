@@ -263,6 +263,7 @@ describe('thinking', () => {
     [{ adaptive: true, show: 'detailed' }, {}, { summary: 'detailed' }, true],
     [{ effort: 'max' }, { efforts: ['low', 'high'] }, { effort: 'high' }, true],
     [{ effort: 'none' }, { efforts: ['low', 'high'], stopsThinking: false }, { effort: 'low' }, true],
+    [{ effort: 'high' }, { efforts: [] }, undefined, true],
     [{ effort: 'high' }, { thinking: 'none' }, undefined, false],
   ] as const)('%j for a model with %j is %j', (...[reasoning, traits, expected, hasState]) => {
     const { json } = write(conversationOf(reasoning === undefined ? {} : { reasoning }), { traits })
