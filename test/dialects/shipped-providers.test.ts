@@ -156,6 +156,10 @@ const efforts: readonly (readonly [model: string, requested: string, sent: strin
   ['vllm/llama', 'xhigh', 'high', []],
   ['vllm/llama', 'none', undefined, ['reasoning_effort.none']],
   ['openrouter/openai/o3', 'max', 'max', []],
+  ['groq/llama-3.3-70b-versatile', 'low', undefined, ['reasoning_effort']],
+  ['groq/openai/gpt-oss-120b', 'low', 'low', []],
+  ['mistral/mistral-large-latest', 'high', undefined, ['reasoning_effort']],
+  ['mistral/magistral-medium-latest', 'high', undefined, ['reasoning_effort']],
 ]
 test.each(efforts)('%s gets an effort only in words that it knows (%s)', async (...[model, effort, expected, lost]) => {
   const { status, sent, losses } = await ask('/v1/responses', { model, input: 'hi', reasoning: { effort } })

@@ -122,6 +122,22 @@ const rows: readonly (readonly [path: string, traits: object])[] = [
   ['ark/deepseek-v3-2-251201', { reads: ['text'], thinking: 'effort' }],
   ['openrouter/anthropic/claude-opus-4.8', { reads: read, efforts, hidesThinking: true }],
   ['openrouter/openai/gpt-oss-120b', { reads: ['text'], efforts, hidesThinking: true }],
+  ['groq/llama-3.3-70b-versatile', { thinking: 'none', tokensPerSecondMax: 1_500 }],
+  ['groq/openai/gpt-oss-120b', { tokensPerSecondMax: 1_500 }],
+  ['groq/qwen/qwen3-32b', { efforts: ['none'], tokensPerSecondMax: 1_500 }],
+  ['mistral/mistral-large-latest', { thinking: 'none', efforts: ['none', 'high'] }],
+  ['mistral/mistral-small-latest', { efforts: ['none', 'high'] }],
+  ['mistral/magistral-medium-latest', { efforts: [] }],
+  ['xai/grok-3-mini', { efforts: ['low', 'high'] }],
+  ['xai/grok-4.3', { efforts: ['none', ...toHigh] }],
+  ['xai/grok-4-fast-reasoning', { efforts: [] }],
+  ['xai/grok-4.6', {}],
+  ['together/meta-llama/Meta-Llama-3.1-8B-Instruct-Turbo', { thinking: 'none' }],
+  ['novita/deepseek/deepseek-r1-distill-llama-70b', {}],
+  ['nvidia/nvidia/llama-3.3-nemotron-super-49b-v1.5', {}],
+  ['siliconflow/Qwen/Qwen3-Next-80B-A3B-Instruct', { thinking: 'none' }],
+  ['siliconflow/moonshotai/Kimi-K2-Thinking', {}],
+  ['siliconflow/deepseek-ai/DeepSeek-V3.2', {}],
 ]
 
 test.each(rows)('%s has the traits that its vendor documents', (path, traits) => {
