@@ -18,8 +18,10 @@ const documents: readonly Modality[] = ['text', 'image', 'file']
 const everything: readonly Modality[] = ['text', 'image', 'audio', 'file', 'video']
 
 const budgeted: ModelTraits = { reads: documents, thinking: 'budget', budgetMin: 1_024 }
-const adaptive: ModelTraits = { reads: documents, thinking: 'adaptive', efforts: upTo('max'), sampling: false }
-const either: ModelTraits = { reads: documents, thinking: 'either', budgetMin: 1_024 }
+/** From 4.6 on, Claude refuses a conversation that ends with a message of the assistant. */
+const from46: ModelTraits = { reads: documents, prefill: false }
+const adaptive: ModelTraits = { ...from46, thinking: 'adaptive', efforts: upTo('max'), sampling: false }
+const either: ModelTraits = { ...from46, thinking: 'either', budgetMin: 1_024 }
 
 /** Some ids have versions with dots, or a vendor or a region before the name. */
 export const claude: readonly Rule[] = [
@@ -112,19 +114,50 @@ export const aggregated: readonly Rule[] = [
   [/^google\/gemini/, { reads: everything }],
 ]
 
+const doesNotThink: ModelTraits = { thinking: 'none' }
+
+/** Families of open models that do not think, at any host. Some hosts refuse an effort for them. */
+const hosted: readonly Rule[] = [
+  [/(^|\/)(meta-)?llama-?(v?[34]|guard)(?!.*nemotron)/i, doesNotThink],
+  [/(^|\/)(mixtral|mistral-(7b|nemo)|gemma-[23]|qwen-?2)/i, doesNotThink],
+  [/qwen3-.*(instruct|coder)|kimi-k2-instruct|deepseek[-_]v3(-0324)?(:|$)/i, doesNotThink],
+]
+
+/** Groq accepts only `none` and `default` for Qwen 3: https://console.groq.com/docs/reasoning */
+const groq: readonly Rule[] = [[/qwen3-32b/, { efforts: ['none'] }], ...hosted]
+
+/** Only Small 4 and Medium 3.5 accept an effort: https://docs.mistral.ai/studio-api/conversations/reasoning */
+const mistral: readonly Rule[] = [
+  [/^magistral/, { efforts: [] }],
+  [/^(codestral|devstral|ministral|pixtral|mistral-(large|medium-\d{4}|saba))/, doesNotThink],
+]
+
+/**
+ * Most models decide on their own how much they think, and refuse an effort.
+ * https://docs.x.ai/developers/model-capabilities/text/reasoning
+ */
+const xai: readonly Rule[] = [
+  [/^grok-3-mini/, { efforts: ['low', 'high'] }],
+  [/^grok-4\.3/, { efforts: upTo('high', 'none') }],
+  [/^grok-(3|4(?!\.)|4\.20|build|code)/, { efforts: [] }],
+]
+
 const families: Readonly<Record<string, readonly Rule[]>> = {
   'anthropic': claude,
   'ark': ark,
   'bedrock': claude,
   'google': combinesTools(gemini, ({ thinking }) => thinking === 'level'),
+  'groq': groq,
+  'mistral': mistral,
   'openai': openai,
   'openrouter': aggregated,
   'vertex': combinesTools(vertex, () => false),
   'vertex-anthropic': claude,
+  'xai': xai,
 }
 
 export function traitsOf(provider: string, model: string): ModelTraits | undefined {
-  const traits = families[provider]?.find(([family]) => family.test(model))?.[1]
+  const traits = (families[provider] ?? hosted).find(([family]) => family.test(model))?.[1]
   const mediaTokens = readsMedia(traits) ? mediaTokensOf(provider, model) : undefined
   return mediaTokens === undefined ? traits : { ...traits, mediaTokens }
 }

@@ -126,7 +126,7 @@ export interface Codec {
 export interface ConversationTarget {
   readonly model: string
   readonly traits: ModelTraits
-  /** The model's own limit of output tokens, for dialects that require the field. */
+  /** The model's own limit of output tokens. */
   readonly outputTokensMax: number | undefined
   /** A cap on the output of each choice, because the balance allows no more. */
   readonly cap: number | undefined

@@ -12,7 +12,7 @@ const good: Readonly<Record<string, readonly unknown[]>> = {
   reads: [['text'], ['text', 'image', 'audio', 'file', 'video']],
   thinking: ['none', 'effort', 'level', 'budget', 'adaptive', 'either'],
   stopsThinking: [true, false],
-  efforts: [['low'], ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max']],
+  efforts: [[], ['low'], ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max']],
   budgetMin: [0, 1024],
   budgetMax: [24_576],
   sampling: [true, false],
@@ -24,6 +24,7 @@ const good: Readonly<Record<string, readonly unknown[]>> = {
   richResults: [false],
   cacheMarks: [true, false],
   system: [false],
+  prefill: [false],
   mediaTokens: [
     {},
     { image: { kind: 'fixed', tokens: 16_384 }, audioSecond: 32, videoFrame: 258, pdfPage: 258, pdfPagesMax: 1_000 },
@@ -37,7 +38,7 @@ const bad: Readonly<Record<string, readonly unknown[]>> = {
   reads: [[], 'text', ['smell'], ['text', 'text'], [1], null],
   thinking: ['never', true, ['budget'], 'constructor'],
   stopsThinking: ['true', 1, null],
-  efforts: [[], ['huge'], 'low', ['low', 'low']],
+  efforts: [['huge'], 'low', ['low', 'low']],
   budgetMin: [-1, 0.5, '1024', Infinity],
   budgetMax: ['max', -1],
   sampling: ['no'],
@@ -49,6 +50,7 @@ const bad: Readonly<Record<string, readonly unknown[]>> = {
   richResults: [null],
   cacheMarks: ['some'],
   system: ['none'],
+  prefill: ['no'],
   mediaTokens: [
     [],
     5,

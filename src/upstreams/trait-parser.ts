@@ -23,12 +23,12 @@ const oneOf = (words: readonly string[]): Trait => ({
   schema: { type: 'string', enum: words },
 })
 
-const someOf = (words: readonly string[]): Trait => ({
+const someOf = (words: readonly string[], minItems = 1): Trait => ({
   check(value) {
-    const isList = Array.isArray(value) && value.length > 0 && new Set(value).size === value.length
+    const isList = Array.isArray(value) && value.length >= minItems && new Set(value).size === value.length
     return isList && value.every(word => words.includes(word as string)) ? undefined : `a list of ${words.join(', ')}`
   },
-  schema: { type: 'array', items: { type: 'string', enum: words }, minItems: 1, uniqueItems: true },
+  schema: { type: 'array', items: { type: 'string', enum: words }, minItems, uniqueItems: true },
 })
 
 const budget: Trait = {
@@ -128,7 +128,7 @@ const traitTable: Readonly<Record<keyof ModelTraits, Trait>> = {
   tokensPerSecondMax: speed,
   pictureTokens: speed,
   stopsThinking: flag,
-  efforts: someOf(efforts),
+  efforts: someOf(efforts, 0),
   budgetMin: budget,
   budgetMax: budget,
   sampling: flag,
@@ -142,6 +142,7 @@ const traitTable: Readonly<Record<keyof ModelTraits, Trait>> = {
   cacheMarks: flag,
   searches: flag,
   system: flag,
+  prefill: flag,
   mediaTokens,
 }
 

@@ -10,11 +10,14 @@ let harness: Harness
 let key: string
 beforeAll(async () => {
   harness = await startHarness({
-    env: { MISTRAL_API_KEY: 'sk', GROQ_API_KEY: 'sk', GEMINI_API_KEY: 'sk' },
+    env: { MISTRAL_API_KEY: 'sk', GROQ_API_KEY: 'sk', GEMINI_API_KEY: 'sk', OPENROUTER_API_KEY: 'sk' },
     upstreamEnv: url => ({
       MISTRAL_BASE_URL: `${url}/v1`,
       GROQ_BASE_URL: `${url}/v1`,
       GEMINI_BASE_URL: `${url}/v1beta`,
+      OPENROUTER_BASE_URL: `${url}/v1`,
+      OLLAMA_BASE_URL: `${url}/v1`,
+      VLLM_BASE_URL: `${url}/v1`,
     }),
   })
   key = await harness.key()
@@ -144,6 +147,23 @@ test('Groq gets none of the fields that it refuses, and a call for several answe
   for (const name of ['logprobs', 'top_logprobs']) expect(sent).not.toHaveProperty(name)
   const several = await ask(gemini(model), { contents, generationConfig: { candidateCount: 2 } })
   expect([several.status, several.path]).toEqual([400, undefined])
+})
+
+const efforts: readonly (readonly [model: string, requested: string, sent: string | undefined, lost: string[]])[] = [
+  // Ollama refuses every other effort for a model that does not think.
+  ['ollama/llama3.2', 'high', undefined, ['reasoning_effort']],
+  ['ollama/llama3.2', 'none', 'none', []],
+  ['vllm/llama', 'xhigh', 'high', []],
+  ['vllm/llama', 'none', undefined, ['reasoning_effort.none']],
+  ['openrouter/openai/o3', 'max', 'max', []],
+  ['groq/llama-3.3-70b-versatile', 'low', undefined, ['reasoning_effort']],
+  ['groq/openai/gpt-oss-120b', 'low', 'low', []],
+  ['mistral/mistral-large-latest', 'high', undefined, ['reasoning_effort']],
+  ['mistral/magistral-medium-latest', 'high', undefined, ['reasoning_effort']],
+]
+test.each(efforts)('%s gets an effort only in words that it knows (%s)', async (...[model, effort, expected, lost]) => {
+  const { status, sent, losses } = await ask('/v1/responses', { model, input: 'hi', reasoning: { effort } })
+  expect([status, sent.reasoning_effort, losses]).toEqual([200, expected, lost])
 })
 
 describe('a penalty', () => {

@@ -1224,6 +1224,7 @@ export type ModelTraits = {
   readonly cacheMarks?: boolean
   readonly searches?: boolean
   readonly system?: boolean
+  readonly prefill?: boolean
   readonly mediaTokens?: {
     readonly image?:
       | { readonly kind: 'fixed'; readonly tokens: number }

@@ -48,7 +48,7 @@ export interface ModelTraits {
   readonly pictureTokens?: number
   /** Thinking can be turned off. Default true. */
   readonly stopsThinking?: boolean
-  /** The efforts that the model accepts. */
+  /** The efforts that the model accepts. Without any but `none`, only the model decides how much it thinks. */
   readonly efforts?: readonly Effort[]
   /** The lowest and highest thinking budget, in tokens. */
   readonly budgetMin?: number
@@ -78,6 +78,8 @@ export interface ModelTraits {
   readonly searches?: boolean
   /** The model accepts system instructions. Default true. */
   readonly system?: boolean
+  /** The model goes on with a conversation whose last message is its own. Default true. */
+  readonly prefill?: boolean
   /** How many tokens its provider counts for media in a request. */
   readonly mediaTokens?: MediaTokenRules
 }

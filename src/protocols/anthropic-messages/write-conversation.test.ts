@@ -263,6 +263,8 @@ describe('settings are written or lost:', () => {
     ['temperature', { temperature: 0.5 }, { temperature: 0.5 }, []],
     ['a temperature above the maximum', { temperature: 1.5 }, { temperature: 1 }, ['temperature']],
     ['temperature and top p together', { temperature: 0.5, topP: 0.5 }, { temperature: 0.5 }, ['top_p']],
+    ['top p at the default temperature', { temperature: 1, topP: 0.5 }, { top_p: 0.5 }, []],
+    ['temperature and top p at their defaults', { temperature: 1, topP: 1 }, { temperature: 1 }, []],
     ['top p', { topP: 0.5, topK: 4 }, { top_p: 0.5, top_k: 4 }, []],
     [
       'settings that this dialect does not have',

@@ -4,6 +4,7 @@ import type { Conversation, GenerationSettings } from '../neutral/conversation.t
 import type { SettingCodes } from '../neutral/default-settings.ts'
 import { addSettingLosses, isRequested } from '../neutral/default-settings.ts'
 import type { Losses } from '../neutral/losses.ts'
+import { outputCap } from '../neutral/output-cap.ts'
 import type { ConversationTarget } from '../protocol.ts'
 import { invalid } from '../request/checks.ts'
 import type { Json } from '../request/json-type.ts'
@@ -54,7 +55,7 @@ function buildBody(conversation: Conversation, target: ConversationTarget): Json
   const turns = writeMessages(conversation, target, names)
   const schema = format?.by === 'tool' ? format.schema : undefined
   const { tools, choice } = writeTools(conversation, target, { names, schema, called: calledToolNames })
-  const outputTokensMax = findCap(settings, target)
+  const outputTokensMax = outputCap(settings, target) ?? target.outputTokensMax ?? OUTPUT_TOKENS_DEFAULT
   const isForcedToCall = schema !== undefined || isToolForced(conversation, target)
   const lacksThinking = callsLackThinking(turns.messages)
   const thinking = writeThinking({ reasoning, outputTokensMax, isForcedToCall, lacksThinking }, traits, notes.losses)
@@ -82,14 +83,6 @@ function listCalledTools({ messages }: Conversation): readonly string[] {
   return [...new Set(calls)]
 }
 
-function findCap(
-  { outputTokensMax: asked }: GenerationSettings,
-  { outputTokensMax: modelMax, cap }: ConversationTarget,
-): number {
-  const limit = Math.min(modelMax ?? Number.POSITIVE_INFINITY, cap ?? Number.POSITIVE_INFINITY)
-  return Math.min(asked ?? modelMax ?? OUTPUT_TOKENS_DEFAULT, limit)
-}
-
 function writeContent({ system, messages }: WrittenMessages, format: FormatMethod | undefined): Json {
   const instructions = format?.by === 'words' ? [{ type: 'text', text: format.words }] : []
   const all = [...system, ...instructions]
@@ -102,6 +95,7 @@ function writeOutputConfig({ thinking, effort }: WrittenThinking, format: Format
   return { ...(thinking && { thinking }), ...(Object.keys(config).length > 0 && { output_config: config }) }
 }
 
+/** Newer models refuse temperature and `top_p` together. A default temperature gives way to `top_p`. */
 function writeSampling(settings: GenerationSettings, { traits, notes }: ConversationTarget, thinks: boolean): Json {
   const { temperature, topP, topK } = settings
   const { losses } = notes
@@ -113,7 +107,8 @@ function writeSampling(settings: GenerationSettings, { traits, notes }: Conversa
     else losses.add(name)
   }
   if (temperature !== undefined && temperature > TEMPERATURE_MAX) losses.add('temperature')
-  const isDefault = !isRequested(settings, 'temperature') && (thinks || !takesSampling)
+  const givesWay = thinks || !takesSampling || isRequested(settings, 'topP')
+  const isDefault = !isRequested(settings, 'temperature') && givesWay
   const bounded = temperature === undefined || isDefault ? undefined : Math.min(temperature, TEMPERATURE_MAX)
   addValue('temperature', bounded, takesSampling && !thinks)
   const takesTopP =

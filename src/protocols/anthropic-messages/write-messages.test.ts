@@ -51,6 +51,17 @@ describe('messages', () => {
     expect(messages[1]!.content).toEqual([{ type: 'text', text: 'So:' }])
   })
 
+  test('end with the user for a model that does not go on with a message of its own, which is a loss', () => {
+    const ends = (...messages: ConversationMessage[]) => {
+      const { body, losses } = write({ messages }, { traits: { prefill: false } })
+      return [body.messages.map(({ role }) => role), losses]
+    }
+    expect(ends(hi, model(text('So: ')))).toEqual([['user', 'assistant', 'user'], ['messages.prefill']])
+    expect(ends(hi)).toEqual([['user'], []])
+    expect(ends(hi, model(text(' ')))).toEqual([['user'], []])
+    expect(ends(hi, model(call('a')))).toEqual([['user', 'assistant', 'user'], []])
+  })
+
   test('record a loss for the name of instructions and for the detail of a file', () => {
     for (const role of ['system', 'developer'] as const) {
       expect(write({ messages: [{ role, name: 'bob', parts: [text('be brief')] }, hi] }).losses).toEqual([

@@ -35,6 +35,8 @@ export interface WrittenMessages {
 const MISSING_RESULT_TEXT = 'No result was given.'
 /** The first message of a conversation that began with the assistant. */
 const FIRST_USER_BLOCK: Json = { type: 'text', text: '(The conversation goes on.)' }
+/** The last message for a model that does not go on with a message of its own. */
+const LAST_USER_BLOCK: Json = { type: 'text', text: '(Go on where your last message ends.)' }
 
 export function writeMessages(
   { messages: turns }: Conversation,
@@ -95,8 +97,15 @@ class TurnsWriter {
     const last = this.#messages.at(-1)
     if (last?.role === 'assistant') trimLastText(last.content)
     if (last?.content.length === 0) this.#messages.pop()
+    if (this.#target.traits.prefill === false) this.#endWithUser()
     if (this.#messages[0]?.role === 'assistant') this.#messages.unshift({ role: 'user', content: [FIRST_USER_BLOCK] })
     return this.#messages
+  }
+
+  #endWithUser(): void {
+    if (this.#messages.at(-1)?.role !== 'assistant') return
+    this.#addLoss('messages.prefill')
+    this.#messages.push({ role: 'user', content: [LAST_USER_BLOCK] })
   }
 
   #addAssistant(parts: readonly ConversationPart[]): void {

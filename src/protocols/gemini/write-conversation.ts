@@ -9,6 +9,7 @@ import type {
 } from '../neutral/conversation.ts'
 import type { SettingCodes } from '../neutral/default-settings.ts'
 import { addSettingLosses } from '../neutral/default-settings.ts'
+import { outputCap } from '../neutral/output-cap.ts'
 import { acceptedPenalties } from '../neutral/penalties.ts'
 import type { ConversationTarget } from '../protocol.ts'
 import type { Json } from '../request/json-type.ts'
@@ -59,7 +60,7 @@ function writeConfig(conversation: Conversation, target: ConversationTarget): Js
   const { settings, reasoning } = conversation
   const { losses } = target.notes
   const { stop, logprobs, choices } = settings
-  const cap = findCap(settings, target)
+  const cap = outputCap(settings, target)
   if (stop !== undefined && stop.length > STOP_SEQUENCES_MAX) losses.add('stop')
   const thinking =
     reasoning === undefined
@@ -80,12 +81,6 @@ function writeConfig(conversation: Conversation, target: ConversationTarget): Js
     mediaResolution: resolution,
   }
   return Object.fromEntries(Object.entries(config).filter(([, value]) => value !== undefined))
-}
-
-/** The smallest of the caller's cap, the cap that the funds impose, and the model's own limit. */
-function findCap({ outputTokensMax }: GenerationSettings, target: ConversationTarget): number | undefined {
-  if (outputTokensMax === undefined) return target.cap
-  return Math.min(outputTokensMax, target.cap ?? outputTokensMax, target.outputTokensMax ?? outputTokensMax)
 }
 
 const SAMPLING_CODES: SettingCodes = [

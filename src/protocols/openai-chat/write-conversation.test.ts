@@ -6,6 +6,7 @@ import type { ChatField } from '../../base/chat-fields.ts'
 import { CHAT_FIELDS } from '../../base/chat-fields.ts'
 import { Refusal } from '../../base/errors.ts'
 import type { ModelTraits } from '../../base/money/model-traits.ts'
+import { efforts } from '../../base/money/model-traits.ts'
 import { arkChat } from '../ark/dialect.ts'
 import type {
   Conversation,
@@ -421,15 +422,25 @@ describe('thinking', () => {
   type Reasoning = NonNullable<Conversation['reasoning']>
   const rows: readonly (readonly [Reasoning, ModelTraits, string | undefined, readonly string[]])[] = [
     [{ effort: 'high' }, {}, 'high', []],
-    [{ budget: 0 }, {}, 'none', []],
+    [{ budget: 0 }, {}, undefined, ['reasoning_effort.none']],
+    [{ budget: 0 }, { thinking: 'effort' }, 'none', []],
+    [{ budget: 0 }, { efforts: ['none', 'low'] }, 'none', []],
+    [{ budget: 0 }, { efforts: ['low', 'high'] }, 'low', ['reasoning_effort.none']],
     [{ budget: 1024 }, {}, 'low', []],
     [{ budget: 4096 }, {}, 'medium', []],
     [{ budget: 16_000 }, {}, 'high', []],
-    [{ budget: 60_000 }, {}, 'xhigh', []],
+    [{ budget: 60_000 }, {}, 'high', []],
+    [{ budget: 60_000 }, { efforts }, 'xhigh', []],
+    [{ effort: 'max' }, {}, 'high', []],
+    [{ effort: 'minimal' }, {}, 'low', []],
+    [{ effort: 'minimal' }, { efforts }, 'minimal', []],
     [{ adaptive: true, show: 'auto' }, {}, undefined, []],
     [{ effort: 'max' }, { efforts: ['low', 'high'] }, 'high', []],
     [{ effort: 'minimal' }, { efforts: ['low', 'high'] }, 'low', []],
     [{ effort: 'none' }, { stopsThinking: false, efforts: ['none', 'low'] }, 'low', ['reasoning_effort.none']],
+    [{ effort: 'high' }, { efforts: ['none'] }, undefined, ['reasoning_effort']],
+    [{ effort: 'high' }, { efforts: [] }, undefined, ['reasoning_effort']],
+    [{ effort: 'none' }, { efforts: [] }, undefined, ['reasoning_effort.none']],
     [{ effort: 'high' }, { thinking: 'none' }, undefined, ['reasoning_effort']],
     [{ effort: 'none' }, { thinking: 'none' }, undefined, []],
   ]
@@ -504,13 +515,18 @@ describe('settings', () => {
     expect(ark.losses).toEqual(['prompt_cache_key', 'verbosity', 'service_tier'])
   })
 
-  test('cap the output at the lower of two caps, in the field that the upstream reads', () => {
+  test('cap the output at the lowest of the caller’s, the gateway’s and the model’s caps, in the field that the upstream reads', () => {
     const capField = 'max_completion_tokens'
     expect(writeSettings({ outputTokensMax: 100 }, { cap: 50, capField }).body).toMatchObject({
       max_completion_tokens: 50,
     })
     expect(writeSettings({ outputTokensMax: 10 }, { cap: 50 }).body).toMatchObject({ max_tokens: 10 })
     expect(writeSettings({}, { cap: 50 }).body).toMatchObject({ max_tokens: 50 })
+    const limited = [openaiChatFlavour, arkChat].map(flavour =>
+      writeSettings({ outputTokensMax: 100 }, { outputTokensMax: 60 }, flavour),
+    )
+    for (const { body, losses } of limited) expect([body.max_tokens, losses]).toEqual([60, []])
+    expect(writeSettings({}, { outputTokensMax: 60 }).body).not.toHaveProperty('max_tokens')
     expect(writeSettings({ stream: true }, { askUsage: false }).body).not.toHaveProperty('stream_options')
     expect(() => writeSettings({ choices: 6 }, {}, arkChat)).toThrow(Refusal)
   })

@@ -1,7 +1,7 @@
 // Writes a neutral conversation as a chat request.
 
 import type { BasicChatField } from '../../base/chat-fields.ts'
-import type { Effort } from '../../base/money/model-traits.ts'
+import type { Effort, ModelTraits } from '../../base/money/model-traits.ts'
 import { efforts } from '../../base/money/model-traits.ts'
 import type {
   Conversation,
@@ -13,6 +13,7 @@ import type { SettingCodes } from '../neutral/default-settings.ts'
 import { addSettingLosses } from '../neutral/default-settings.ts'
 import { isInstruction } from '../neutral/instructions.ts'
 import { JSON_WORDS, mentionsJson, schemaWords } from '../neutral/json-words.ts'
+import { outputCap } from '../neutral/output-cap.ts'
 import { acceptedPenalties } from '../neutral/penalties.ts'
 import type { ConversationTarget } from '../protocol.ts'
 import { invalid } from '../request/checks.ts'
@@ -130,13 +131,29 @@ function writeReasoning(reasoning: ReasoningOptions | undefined, { flavour, targ
     if (requested !== 'none') notes.losses.add('reasoning_effort')
     return {}
   }
-  if (requested === 'none' && traits.stopsThinking === false) notes.losses.add('reasoning_effort.none')
-  const known = traits.efforts ?? efforts
-  const effort = nearest(requested, traits.stopsThinking === false ? known.filter(word => word !== 'none') : known)
+  const effort = chooseEffort(requested, traits, flavour)
+  if (requested === 'none' && effort !== 'none') notes.losses.add('reasoning_effort.none')
+  else if (effort === undefined) notes.losses.add('reasoning_effort')
   if (effort === undefined) return {}
   if (!flavour.hasThinkingSwitch) return { reasoning_effort: effort }
   if (effort === 'none') return { thinking: { type: 'disabled' } }
   return { thinking: { type: 'enabled' }, reasoning_effort: effort }
+}
+
+/** For a model whose efforts are unknown: many upstreams refuse the other words. */
+const COMMON_EFFORTS: readonly Effort[] = ['low', 'medium', 'high']
+
+/** Returns the effort to send, or undefined if the model has none for this request. */
+function chooseEffort(requested: Effort, traits: ModelTraits, { hasThinkingSwitch }: ChatFlavour): Effort | undefined {
+  const { thinking, efforts: own } = traits
+  const stops = traits.stopsThinking !== false
+  if (requested === 'none' && own === undefined && stops) {
+    // Many upstreams refuse `none` for models that do not think.
+    return thinking !== undefined || hasThinkingSwitch ? 'none' : undefined
+  }
+  const known = (own ?? COMMON_EFFORTS).filter(word => word !== 'none' || stops)
+  const canAskToThink = known.some(word => word !== 'none')
+  return requested === 'none' || canAskToThink ? nearest(requested, known) : undefined
 }
 
 /** Returns the nearest effort, and the higher one of two that are equally near. */
@@ -157,11 +174,11 @@ function writeSettings(settings: GenerationSettings, writing: ChatWriteContext):
   if (choices > 1 && lacksField(writing, 'n')) throw invalid('n', 'must be 1 for this model')
   if (choices > flavour.choicesMax) throw invalid('n', `must be at most ${flavour.choicesMax} for this model`)
   const { frequencyPenalty, presencePenalty } = acceptedPenalties(settings, target)
-  const caps = [settings.outputTokensMax, target.cap].filter(cap => cap !== undefined)
+  const cap = outputCap(settings, target)
   addSettingLosses(settings, [['metadata', 'metadata']], losses)
   if (stop !== undefined && stop.length > STOP_SEQUENCES_MAX) losses.add('stop')
   return {
-    ...(caps.length > 0 && { [target.capField]: Math.min(...caps) }),
+    ...(cap !== undefined && { [target.capField]: cap }),
     ...(stop && { stop: stop.slice(0, STOP_SEQUENCES_MAX) }),
     ...writeSeed(settings, writing),
     frequency_penalty: frequencyPenalty,

@@ -109,13 +109,15 @@ describe('a conversation is written:', () => {
     expect(refusedParam(() => write(conversationOf({ settings: { stream: false, choices: 2 } })))).toBe('n')
   })
 
-  test('the cap is the lower one of the caller’s and the gateway’s', () => {
-    const capped = (own: number | undefined, cap: number | undefined) =>
+  test('the cap is the lowest one of the caller’s, the gateway’s and the model’s', () => {
+    const capped = (own: number | undefined, cap: number | undefined, outputTokensMax?: number) =>
       write(conversationOf({ settings: { stream: false, ...(own !== undefined && { outputTokensMax: own }) } }), {
         cap,
+        outputTokensMax,
       }).json.max_output_tokens
     expect([capped(9, 7), capped(5, 7), capped(undefined, 7), capped(9, undefined)]).toEqual([7, 5, 7, 9])
-    expect(capped(undefined, undefined)).toBeUndefined()
+    expect([capped(9, undefined, 8), capped(9, 7, 8)]).toEqual([8, 7])
+    expect(capped(undefined, undefined, 8)).toBeUndefined()
   })
 
   test('a long id of an end user becomes a hash', () => {
@@ -279,6 +281,7 @@ describe('thinking', () => {
     [{ adaptive: true, show: 'detailed' }, {}, { summary: 'detailed' }, true],
     [{ effort: 'max' }, { efforts: ['low', 'high'] }, { effort: 'high' }, true],
     [{ effort: 'none' }, { efforts: ['low', 'high'], stopsThinking: false }, { effort: 'low' }, true],
+    [{ effort: 'high' }, { efforts: [] }, undefined, true],
     [{ effort: 'high' }, { thinking: 'none' }, undefined, false],
   ] as const)('%j for a model with %j is %j', (...[reasoning, traits, expected, hasState]) => {
     const { json } = write(conversationOf(reasoning === undefined ? {} : { reasoning }), { traits })

@@ -11,6 +11,7 @@ import type {
 import type { SettingCodes } from '../neutral/default-settings.ts'
 import { addSettingLosses, isRequested } from '../neutral/default-settings.ts'
 import { JSON_WORDS, mentionsJson, schemaWords } from '../neutral/json-words.ts'
+import { outputCap } from '../neutral/output-cap.ts'
 import { shortened } from '../openai-chat/short-names.ts'
 import type { ConversationTarget } from '../protocol.ts'
 import { invalid } from '../request/checks.ts'
@@ -142,7 +143,7 @@ function writeSettings(settings: GenerationSettings, writing: ResponsesWriteCont
   const { losses } = target.notes
   addSettingLosses(settings, unsupported, losses)
   const fields: Record<string, unknown> = {
-    max_output_tokens: minOf(settings.outputTokensMax, target.cap),
+    max_output_tokens: outputCap(settings, target),
     temperature: settings.temperature,
     top_p: settings.topP,
     top_logprobs: settings.logprobs || undefined,
@@ -174,9 +175,6 @@ function writeClass(requested: string, { flavour, target }: ResponsesWriteContex
   target.notes.losses.add('service_tier')
   return undefined
 }
-
-const minOf = (callerCap: number | undefined, cap: number | undefined): number | undefined =>
-  callerCap === undefined || cap === undefined ? (callerCap ?? cap) : Math.min(callerCap, cap)
 
 /** The whole prompt is cached by default. Options are needed only for a TTL, or to cache less. */
 function cacheOptions({ cache }: GenerationSettings, { flavour, target }: ResponsesWriteContext): Json | undefined {

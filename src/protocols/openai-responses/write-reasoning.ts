@@ -54,11 +54,11 @@ function switchFields(effort: Effort | undefined, request: ReasoningOptions | un
 }
 
 /** Returns the nearest effort that the model has, and the lower one of two that are equally near. */
-function knownEffort(requested: Effort, traits: ModelTraits): Effort {
+function knownEffort(requested: Effort, traits: ModelTraits): Effort | undefined {
   const stops = traits.stopsThinking !== false
   const known = (traits.efforts ?? efforts).filter(effort => effort !== 'none' || stops)
   if (requested === 'none' && stops) return requested
   const at = efforts.indexOf(requested)
   const near = [...known].sort((a, b) => Math.abs(efforts.indexOf(a) - at) - Math.abs(efforts.indexOf(b) - at))
-  return near[0] ?? requested
+  return near[0]
 }
