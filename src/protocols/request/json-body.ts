@@ -270,6 +270,15 @@ export function parseUpstreamJson(text: string | Buffer): unknown {
   }
 }
 
+/** The same for an answer or an event. */
+export const parseUpstreamAnswer = (text: string | Buffer): unknown => unwrapError(parseUpstreamJson(text))
+
+/** Google and some relays wrap an error in a list. */
+export function unwrapError(json: unknown): unknown {
+  const only: unknown = Array.isArray(json) && json.length === 1 ? json[0] : undefined
+  return isObject(only) && only.error ? only : json
+}
+
 /** Explains the limit that the text exceeds, if this is why it could not be parsed. */
 export function explainAnswerBound(text: string): string | undefined {
   return isTooDeep(text, bounds.jsonDepthMax)
