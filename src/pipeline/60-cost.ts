@@ -77,7 +77,8 @@ export function priceCall(
 
 function countedUsage(charged: ChargedUsage, exchange: Exchange, images: number | undefined): Usage {
   const { call, attempt } = exchange
-  const searched = withSearch({ ...charged, usage: withMediaTokens(charged.usage, exchange) }, exchange)
+  const usage = withAudioInput(withMediaOutput(charged.usage, exchange), exchange)
+  const searched = withSearch({ ...charged, usage }, exchange)
   const counted = call === undefined ? searched : withUnits(searched, call, attempt.meter.outputBytes, images)
   return withToolUses(counted, exchange, charged.source !== 'estimated')
 }
@@ -102,7 +103,7 @@ function withSearch({ usage, source }: ChargedUsage, exchange: Exchange): Usage 
  * A report may not say how many output tokens are images or audio, although the answer has some. Then as many as an
  * estimate counts are, because these kinds have other rates than text.
  */
-function withMediaTokens(usage: Usage, exchange: Exchange): Usage {
+function withMediaOutput(usage: Usage, exchange: Exchange): Usage {
   const { meter } = exchange.attempt
   if (meter.pictureBytes + meter.soundBytes === 0) return usage
   if (usage.outputImage !== undefined || usage.outputAudio !== undefined) return usage
@@ -115,6 +116,16 @@ function withMediaTokens(usage: Usage, exchange: Exchange): Usage {
   const { output: text, ...media } = limitTokens({ outputImage: pictures, outputAudio, output: tokens }, tokens)
   return { ...usage, [kind]: text, ...media }
 }
+
+/** The same for audio in the request. */
+function withAudioInput(usage: Usage, exchange: Exchange): Usage {
+  if (inputMedia.some(bucket => usage[bucket] !== undefined)) return usage
+  const { audio } = estimateInput(exchange)
+  const inputAudio = Math.min(audio, usage.input)
+  return inputAudio === 0 ? usage : { ...usage, input: usage.input - inputAudio, inputAudio }
+}
+
+const inputMedia = ['inputAudio', 'cacheReadAudio', 'inputImage', 'cacheReadImage'] as const
 
 /** Endings after which the upstream does not go on with the call. */
 const workEnded: ReadonlySet<Outcome> = new Set<Outcome>(['completed', 'refused', 'gateway_fault'])
