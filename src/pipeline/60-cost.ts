@@ -215,10 +215,11 @@ interface EstimatedInput {
  * this estimate is charged. A medium without a rule counts as some text.
  */
 function estimateInput({ call, attempt: { candidate } }: Exchange): EstimatedInput {
-  const { inputBytes = 0, imageInputBytes = 0, media, secondTextBytes, units: { seconds = 0 } = {} } = call ?? {}
+  const { inputBytes = 0, extraBytes = 0, imageInputBytes = 0, media, secondTextBytes } = call ?? {}
+  const { seconds = 0 } = call?.units ?? {}
   const transcribed = secondTextBytes === undefined ? 0 : seconds * TRANSCRIBED_TOKENS_PER_SECOND
   const image = estimateTokens(imageInputBytes)
-  const unlisted = { input: estimateTokens(inputBytes) - transcribed - image, audio: transcribed, image }
+  const unlisted = { input: estimateTokens(inputBytes + extraBytes) - transcribed - image, audio: transcribed, image }
   if (media === undefined) return unlisted
   const rules = (candidate?.model.traits ?? candidate?.provider.traits)?.mediaTokens
   if (rules === undefined) return unlisted
@@ -226,7 +227,7 @@ function estimateInput({ call, attempt: { candidate } }: Exchange): EstimatedInp
   const audio = mediaTokensMax(sound, rules)
   const all = mediaTokensMax(media.items, rules)
   if (audio === undefined || all === undefined) return unlisted
-  return { input: estimateTokens(media.textBytes) + all - audio, audio, image: 0 }
+  return { input: estimateTokens(media.textBytes + extraBytes) + all - audio, audio, image: 0 }
 }
 
 type Tokens = Readonly<Partial<Record<'output' | 'outputImage' | 'outputAudio', number>>>

@@ -22,6 +22,7 @@ import { keepLongIntegers, parseAndFind, parseJson, parseToWrite } from '../../b
 import { bodyRules } from '../../http/server/body-rules.ts'
 import type { MeasuredMedia } from '../media/measure.ts'
 import { cacheMeasured } from '../media/measure.ts'
+import { measureExtraBytes } from './extra-bytes.ts'
 import type { Reference } from './references.ts'
 import { cacheReferences, findReferences, isSearchedName, namesOutsideCallerData } from './references.ts'
 
@@ -48,6 +49,8 @@ export interface ParsedObject extends JsonObject {
   readonly hasDuplicates?: true
   /** The media in the body, if another thread has parsed it. */
   readonly media?: MeasuredMedia
+  /** The extra bytes of a body that another thread has parsed. */
+  readonly extraBytes?: number
   /** Those of a large body. Their keys are objects and lists in `json`. */
   readonly longIntegers?: LongIntegers
 }
@@ -173,6 +176,13 @@ export function cacheParsedBody(body: Buffer, found: ParsedBody): void {
   if ('json' in found && found.longIntegers !== undefined) keepLongIntegers(found.longIntegers)
   if ('json' in found && found.references !== undefined) cacheReferences(found.json, found.references)
   if ('json' in found && found.media !== undefined) cacheMeasured(found.media)
+}
+
+/** What `measureExtraBytes` finds in a request. */
+export function extraBytesOf(body: Buffer, json: JsonObject['json']): number {
+  const found = parsedBodies.get(body)
+  const known = found !== undefined && 'json' in found ? found.extraBytes : undefined
+  return known ?? measureExtraBytes(json, body.byteLength)
 }
 
 const ambiguous = new WeakSet<object>()
