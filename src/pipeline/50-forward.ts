@@ -5,6 +5,7 @@ import { Refusal } from '../base/errors.ts'
 import type { Hint } from '../base/hints.ts'
 import { hintOf } from '../base/hints.ts'
 import { releaseBody } from '../protocols/neutral/call.ts'
+import { extraBytesOf } from '../protocols/request/json-body.ts'
 import type { AttemptResult, ChannelUse } from '../routing/health/health.ts'
 import { withoutCandidate } from './30-route.ts'
 import type { AttemptHead, AttemptParts } from './attempt/attempt.ts'
@@ -81,6 +82,7 @@ export function buildForward(parts: ForwardParts): Forward {
 
   return async function forward(hold, exchange) {
     parts.onForward(exchange)
+    hold.call.extraBytes = extraBytesOf(hold.call.body, hold.call.json)
     channelPicker.begin(hold.route, exchange)
     let { route } = hold
     for (let last: AttemptFailed | undefined; ; ) {

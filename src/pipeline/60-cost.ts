@@ -77,7 +77,8 @@ export function priceCall(
 
 function countedUsage(charged: ChargedUsage, exchange: Exchange, images: number | undefined): Usage {
   const { call, attempt } = exchange
-  const searched = withSearch({ ...charged, usage: withMediaTokens(charged.usage, exchange) }, exchange)
+  const usage = withAudioInput(withMediaOutput(charged.usage, exchange), exchange)
+  const searched = withSearch({ ...charged, usage }, exchange)
   const counted = call === undefined ? searched : withUnits(searched, call, attempt.meter.outputBytes, images)
   return withToolUses(counted, exchange, charged.source !== 'estimated')
 }
@@ -102,7 +103,7 @@ function withSearch({ usage, source }: ChargedUsage, exchange: Exchange): Usage 
  * A report may not say how many output tokens are images or audio, although the answer has some. Then as many as an
  * estimate counts are, because these kinds have other rates than text.
  */
-function withMediaTokens(usage: Usage, exchange: Exchange): Usage {
+function withMediaOutput(usage: Usage, exchange: Exchange): Usage {
   const { meter } = exchange.attempt
   if (meter.pictureBytes + meter.soundBytes === 0) return usage
   if (usage.outputImage !== undefined || usage.outputAudio !== undefined) return usage
@@ -115,6 +116,16 @@ function withMediaTokens(usage: Usage, exchange: Exchange): Usage {
   const { output: text, ...media } = limitTokens({ outputImage: pictures, outputAudio, output: tokens }, tokens)
   return { ...usage, [kind]: text, ...media }
 }
+
+/** The same for audio in the request. */
+function withAudioInput(usage: Usage, exchange: Exchange): Usage {
+  if (inputMedia.some(bucket => usage[bucket] !== undefined)) return usage
+  const { audio } = estimateInput(exchange)
+  const inputAudio = Math.min(audio, usage.input)
+  return inputAudio === 0 ? usage : { ...usage, input: usage.input - inputAudio, inputAudio }
+}
+
+const inputMedia = ['inputAudio', 'cacheReadAudio', 'inputImage', 'cacheReadImage'] as const
 
 /** Endings after which the upstream does not go on with the call. */
 const workEnded: ReadonlySet<Outcome> = new Set<Outcome>(['completed', 'refused', 'gateway_fault'])
@@ -204,10 +215,11 @@ interface EstimatedInput {
  * this estimate is charged. A medium without a rule counts as some text.
  */
 function estimateInput({ call, attempt: { candidate } }: Exchange): EstimatedInput {
-  const { inputBytes = 0, imageInputBytes = 0, media, secondTextBytes, units: { seconds = 0 } = {} } = call ?? {}
+  const { inputBytes = 0, extraBytes = 0, imageInputBytes = 0, media, secondTextBytes } = call ?? {}
+  const { seconds = 0 } = call?.units ?? {}
   const transcribed = secondTextBytes === undefined ? 0 : seconds * TRANSCRIBED_TOKENS_PER_SECOND
   const image = estimateTokens(imageInputBytes)
-  const unlisted = { input: estimateTokens(inputBytes) - transcribed - image, audio: transcribed, image }
+  const unlisted = { input: estimateTokens(inputBytes + extraBytes) - transcribed - image, audio: transcribed, image }
   if (media === undefined) return unlisted
   const rules = (candidate?.model.traits ?? candidate?.provider.traits)?.mediaTokens
   if (rules === undefined) return unlisted
@@ -215,7 +227,7 @@ function estimateInput({ call, attempt: { candidate } }: Exchange): EstimatedInp
   const audio = mediaTokensMax(sound, rules)
   const all = mediaTokensMax(media.items, rules)
   if (audio === undefined || all === undefined) return unlisted
-  return { input: estimateTokens(media.textBytes) + all - audio, audio, image: 0 }
+  return { input: estimateTokens(media.textBytes + extraBytes) + all - audio, audio, image: 0 }
 }
 
 type Tokens = Readonly<Partial<Record<'output' | 'outputImage' | 'outputAudio', number>>>

@@ -22,7 +22,7 @@ import {
   refuseFields,
   requireModel,
 } from './request/checks.ts'
-import { isObject, parseBody, parseNestedJson, readJsonObject } from './request/json-body.ts'
+import { isObject, parseBody, parseNestedJson, readJsonObject, unwrapError } from './request/json-body.ts'
 import type { Json } from './request/json-type.ts'
 import { getFormParts, isFile } from './request/large-form.ts'
 import { isReferenceName, isSearchedName } from './request/references.ts'
@@ -191,10 +191,10 @@ export function readFormFlag(json: Json, field: string): boolean {
   throw new Refusal('field_invalid', field, describeField(field, 'must be true or false'))
 }
 
-/** Undefined if the body is no JSON object. */
+/** The object in a body, or an error that is wrapped in a list; else undefined. */
 export function parseAnswerObject(body: Buffer | string): Json | undefined {
   try {
-    const json: unknown = parseNestedJson(body.toString('utf8'))
+    const json = unwrapError(parseNestedJson(body.toString('utf8')))
     return isObject(json) ? json : undefined
   } catch {
     return undefined

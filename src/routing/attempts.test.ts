@@ -33,6 +33,7 @@ describe('the verdict on an upstream error', () => {
     ['credential_bad', 401, { code: 'insufficient_quota' }],
     ['credential_bad', 407, {}],
     ['credential_bad', 400, { type: 'INVALID_ARGUMENT', code: 'API_KEY_INVALID', message: 'API key not valid.' }],
+    ['credential_bad', 400, { message: 'Please pass a valid API key' }],
     ['credential_bad', 403, { type: 'UnrecognizedClientException' }],
     ['forbidden', 403, { type: 'permission_error' }],
     ['forbidden', 403, { type: 'PERMISSION_DENIED', message: 'You do not have permission to access the File abc.' }],

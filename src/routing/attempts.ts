@@ -50,7 +50,7 @@ const TOO_LARGE = 'request too large for '
 const MESSAGE_STARTS: readonly (readonly [AttemptVerdict, readonly string[]])[] = [
   ['quota_spent', ['your credit balance is too low', 'insufficient balance', 'insufficient credits']],
   ['not_here', ['model: ', 'models/', 'the model `', "you don't have access to the model"]],
-  ['credential_bad', ['api key not valid', 'invalid api key', 'incorrect api key']],
+  ['credential_bad', ['api key not valid', 'please pass a valid api key', 'invalid api key', 'incorrect api key']],
 ]
 
 /**

@@ -92,14 +92,16 @@ const fields = [
   { type: 'extra_forbidden', loc: [], msg: 'Extra inputs are not permitted' },
 ]
 const FIELDS_TEXT = 'body.messages.0.content: Field required; Extra inputs are not permitted'
+const wrapped = [{ error: { code: 400, message: 'The seed is not supported.', status: 'INVALID_ARGUMENT' } }]
 const written: readonly (readonly [body: object, message: string])[] = [
   [{ detail: 'The seed is not supported.' }, 'The seed is not supported.'],
   [{ detail: fields }, FIELDS_TEXT],
+  [wrapped, 'The seed is not supported.'],
   [{ detail: [] }, 'The upstream answered with status 400.'],
   [{ detail: [7, { loc: 'x' }] }, 'The upstream answered with status 400.'],
 ]
 
-test.each(written)('the reason that a web framework wrote reaches every caller: %j', async (body, message) => {
+test.each(written)('the reason in an error of another form reaches every caller: %j', async (body, message) => {
   for (const upstream of dialects) {
     for (const caller of dialects) {
       harness.upstream.plan(script(...jsonAnswer(400, JSON.stringify(body))))

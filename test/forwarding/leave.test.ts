@@ -127,6 +127,42 @@ describe('a stream that is left', () => {
     expect(Number(output) / countTokens(text)).toBeLessThan(3 / 2)
   })
 
+  const requests: readonly (readonly [string, string])[] = [
+    ...texts,
+    ['prose', 'The heron waits at the mill each morning, and the river is high. '.repeat(40)],
+    ['lines of figures', Array.from({ length: 200 }, (_, at) => `${at},${at * at},${at / 8}`).join('\n')],
+    [
+      'more text than is read at once',
+      Buffer.from(new Uint8Array(60_000).map((_, at) => (at * at * 37) >> 3)).toString('hex'),
+    ],
+  ]
+
+  test.each(requests)('costs about the tokens that its request has, in %s', async (_kind, text) => {
+    const messages = [{ role: 'user', content: text }]
+    harness.upstream.plan(script(streamHead, chunk(role() + piece('Hello')), gate(blocked.promise)))
+    const caller = openCall(harness, key, { stream: true, messages })
+    await caller.until(read => read.text.includes('Hello'), 'content has arrived')
+    caller.leave()
+    const { usage_source: source, input_tokens: input } = await settled()
+    expect(source).toBe('estimated')
+    expect(Number(input) / countTokens(text)).toBeGreaterThan(2 / 3)
+    expect(Number(input) / countTokens(text)).toBeLessThan(5 / 3)
+  })
+
+  test('does not count the bytes of a picture as text', async () => {
+    const inputs: unknown[] = []
+    for (const bytes of [3, 30_000, 90_000]) {
+      const url = `data:image/png;base64,${Buffer.alloc(bytes, 'brook').toString('base64')}`
+      const messages = [{ role: 'user', content: [{ type: 'image_url', image_url: { url } }] }]
+      harness.upstream.plan(script(streamHead, chunk(role() + piece('Hello')), gate(blocked.promise)))
+      const caller = openCall(harness, key, { stream: true, messages })
+      await caller.until(read => read.text.includes('Hello'), 'content has arrived')
+      caller.leave()
+      inputs.push((await settled()).input_tokens)
+    }
+    expect(new Set(inputs).size).toBe(1)
+  })
+
   test('after its usage was reported is charged by the report', async () => {
     harness.upstream.plan(script(streamHead, chunk(role() + piece('x', counts(9, 4))), gate(blocked.promise)))
     const caller = openCall(harness, key, { stream: true })

@@ -193,6 +193,28 @@ test.each([
   expect(Number(row.cost)).toBe(HEARD_TOKENS * HEARD + (prompt.length / 4) * TEXT + 10 * WRITTEN)
 })
 
+const reports: readonly (readonly [string, object, number])[] = [
+  ['no details', { prompt_tokens: 320 }, HEARD_TOKENS * HEARD + 20 * TEXT],
+  ['fewer tokens than the audio has', { prompt_tokens: 200 }, 200 * HEARD],
+  ['audio', { prompt_tokens: 320, prompt_tokens_details: { audio_tokens: 280 } }, 280 * HEARD + 40 * TEXT],
+  ['images', { prompt_tokens: 320, prompt_tokens_details: { image_tokens: 20 } }, 320 * TEXT],
+]
+
+test.each(reports)(
+  'the input of a chat with audio is charged by kind, with a report of %s',
+  async (_what, report, worth) => {
+    const choices = [{ index: 0, message: { role: 'assistant', content: words }, finish_reason: 'stop' }]
+    harness.upstream.plan(says({ id: 'c', choices, usage: { ...report, completion_tokens: 10 } }))
+    const headers = { 'authorization': `Bearer ${await harness.key()}`, 'content-type': 'application/json' }
+    const body = JSON.stringify({ ...(JSON.parse(spoken) as object), stream: false })
+    expect((await fetch(`${harness.url}/v1/chat/completions`, { method: 'POST', headers, body })).status).toBe(200)
+    await harness.idle()
+    const row = harness.lastRecord()!
+    expect(row).toMatchObject({ outcome: 'completed', usage_source: 'reported' })
+    expect(Number(row.cost)).toBe(worth + 10 * WRITTEN)
+  },
+)
+
 test('the audio in a chat that its caller leaves is charged as audio', async () => {
   const request = new Request('http://x', {
     method: 'POST',

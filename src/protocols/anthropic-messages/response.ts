@@ -6,13 +6,13 @@ import { jsonText } from '../../base/text/json-text.ts'
 import { findErrorStatus } from '../error-status.ts'
 import type { AnswerReading } from '../neutral/call.ts'
 import { isFailureReason } from '../neutral/finish-reasons.ts'
-import { isObject, parseUpstreamJson } from '../request/json-body.ts'
+import { isObject, parseUpstreamAnswer } from '../request/json-body.ts'
 import type { Json } from '../request/json-type.ts'
 import { estimateTextBytes } from '../usage/text-bytes.ts'
 import { readServedClass, readUsage } from './usage.ts'
 
 export function readAnswer(body: Buffer): AnswerReading | undefined {
-  const answer = parseUpstreamJson(body)
+  const answer = parseUpstreamAnswer(body)
   if (!isObject(answer)) return undefined
   if (answer.type === 'error' || answer.error) return { outputBytes: 0, error: readError(answer.error ?? answer) }
   const content = contentOf(answer)

@@ -4,7 +4,7 @@ import type { Usage } from '../../base/money/usage.ts'
 import type { FrameReading } from '../neutral/call.ts'
 import { asideFrame, garbageFrame } from '../neutral/call.ts'
 import { isBadReason } from '../neutral/finish-reasons.ts'
-import { isObject, parseUpstreamJson } from '../request/json-body.ts'
+import { isObject, parseUpstreamAnswer } from '../request/json-body.ts'
 import type { Json } from '../request/json-type.ts'
 import { estimateTextBytes } from '../usage/text-bytes.ts'
 import { countWrittenBytes, readError, readFailed, readToolUse } from './response.ts'
@@ -14,7 +14,7 @@ import { readServedClass, readUsage } from './usage.ts'
 export function readFrame(data: string | undefined, earlier?: Usage): FrameReading {
   // Some providers send the end marker of OpenAI's dialect after their own last event.
   if (data === undefined || data === '[DONE]') return asideFrame
-  const event = parseUpstreamJson(data)
+  const event = parseUpstreamAnswer(data)
   if (!isObject(event)) return garbageFrame
   if (event.type === 'error' || event.error) {
     return { kind: 'error', outputBytes: 0, finishes: 0, error: readError(event.error ?? event) }

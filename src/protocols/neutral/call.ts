@@ -27,6 +27,8 @@ export interface Call {
   readonly media?: ListedMedia
   /** For an estimate of the input: the size of the body, with each image or file counted as some text. */
   readonly inputBytes: number
+  /** What belongs to `inputBytes` besides, because the text has more tokens than prose. Noted before it is released. */
+  extraBytes?: number
   /** What part of `inputBytes` stands for images, which may have a rate of their own. */
   readonly imageInputBytes?: number
   /** How many searches the provider may run while it answers. */

@@ -3,6 +3,7 @@
 import { expect, test } from 'bun:test'
 import { Refusal } from '../../base/errors.ts'
 import { protocols } from '../protocols.ts'
+import type { Json } from '../request/json-type.ts'
 import { Losses } from './losses.ts'
 import { ENTRIES_MAX, mergePiece, replaceFields } from './merge-pieces.ts'
 
@@ -71,6 +72,36 @@ test('a whole message at the end of a chat stream does not double its pieces', (
       { index: 0, message, finish_reason: 'tool_calls' },
     ])
   }
+})
+
+const wholeCall = (name: string, text: string) => ({ type: 'function', function: { name, arguments: text } })
+
+const parallelCalls: readonly (readonly [string, readonly object[]])[] = [
+  [
+    'the same index and no ids',
+    [wholeCall('f', '{"x":1}'), wholeCall('g', '{"y":2}')].map(call => ({ index: 0, ...call })),
+  ],
+  [
+    'the same index, no ids and the same name',
+    [wholeCall('f', '{"x":1}'), wholeCall('f', '{"y":2}')].map(call => ({ index: 0, ...call })),
+  ],
+  ['neither indexes nor ids', [wholeCall('f', '{"x":1}'), wholeCall('g', '{"y":2}')]],
+  [
+    'indexes that are texts',
+    [
+      { index: '0', ...wholeCall('f', '{"x"') },
+      { index: '1', ...wholeCall('g', '{"y"') },
+      { index: '0', function: { arguments: ':1}' } },
+      { index: '1', function: { arguments: ':2}' } },
+    ],
+  ],
+]
+
+test.each(parallelCalls)('parallel calls are kept apart, although they have %s', (_what, pieces) => {
+  const events = pieces.map(piece => ({ choices: [{ index: 0, delta: { tool_calls: [piece] } }] }))
+  const [choice] = follow('openai-chat', events, true).answer().choices as readonly Json[]
+  const calls = (choice!.message as { tool_calls: readonly { function: Json }[] }).tool_calls
+  expect(calls.map(call => call.function.arguments)).toEqual(['{"x":1}', '{"y":2}'])
 })
 
 test('details of reasoning of several types are kept apart, although they have the same index', () => {

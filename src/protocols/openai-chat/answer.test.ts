@@ -58,6 +58,14 @@ describe('an answer', () => {
     expect(answerOf({ error: null, choices: [] })?.error).toBeUndefined()
   })
 
+  test('may be an error in a list', () => {
+    const wrapped = [{ error: { code: 400, message: 'No.', status: 'INVALID_ARGUMENT' } }]
+    expect(answerOf(wrapped)?.error).toEqual({ status: 400, message: 'No.' })
+    expect(frameOf(wrapped)).toMatchObject({ kind: 'error', error: { status: 400, message: 'No.' } })
+    // The caller would get the list.
+    expect(readingOf([{ choices: [] }])).toBeUndefined()
+  })
+
   test('counts all output', () => {
     const call = { function: { name: 'four', arguments: '{}' } }
     const message = { content: 'ab', refusal: 'cd', reasoning_content: 'efgh', tool_calls: [call] }

@@ -12,6 +12,8 @@ import { isEmpty } from '../request/fields.ts'
 import { isObject } from '../request/json-body.ts'
 import type { Json } from '../request/json-type.ts'
 import { buildAnswerId } from './answer-parts.ts'
+import type { BegunCall, CallPiece } from './call-pieces.ts'
+import { addToCall, beginCall, isAnother, readCallPiece } from './call-pieces.ts'
 import type { ChatFlavour } from './flavour.ts'
 import { findUsage } from './usage.ts'
 import { writeUsage } from './write-usage.ts'
@@ -31,9 +33,9 @@ interface FollowedChoice {
   hasPieces: boolean
 }
 
-interface FollowedCall {
+interface FollowedCall extends BegunCall {
   /** The index by which the pieces name the call. */
-  readonly index: unknown
+  readonly index: number | undefined
   readonly json: MutableJson
 }
 
@@ -152,24 +154,15 @@ export class ChatStreamFollower implements StreamFollower {
     if (this.#keepsContent) mergePiece(choice.message, rest)
     if (isObject(legacy)) mergePiece(choice.message, { function_call: this.#counted(legacy) })
     for (const call of Array.isArray(calls) ? (calls as readonly unknown[]) : []) {
-      if (isObject(call)) mergePiece(this.#findCall(choice, call).json, this.#counted(call))
+      if (isObject(call)) this.#followCall(choice.calls, call)
     }
   }
 
-  /** Some upstreams leave out the index of a piece, or repeat the index of the call before. */
-  #findCall({ calls }: FollowedChoice, { index, id }: Json): FollowedCall {
-    const hasIndex = Number.isSafeInteger(index)
-    const hasId = typeof id === 'string' && id !== ''
-    const known = hasIndex
-      ? calls.findLast(call => call.index === index)
-      : hasId
-        ? calls.find(call => call.json.id === id)
-        : calls.at(-1)
-    if (known !== undefined && (!hasId || !known.json.id || known.json.id === id)) return known
-    if (calls.length >= CALLS_MAX) throw answerTooLarge(`The answer has more than ${CALLS_MAX} calls of tools.`)
-    const call: FollowedCall = { index: hasIndex ? index : undefined, json: {} }
-    calls.push(call)
-    return call
+  #followCall(calls: FollowedCall[], json: Json): void {
+    const piece = readCallPiece(json)
+    const call = findCall(calls, piece)
+    addToCall(call, piece)
+    mergePiece(call.json, this.#counted(json))
   }
 
   /** Bounds the memory for calls, which are kept also where the rest of the answer is not. */
@@ -178,6 +171,22 @@ export class ChatStreamFollower implements StreamFollower {
     if (this.#callChars > bounds.frameBytesMax) throw answerTooLarge('A call of a tool in it is too long.')
     return call
   }
+}
+
+/** Returns the call that a piece belongs to, which may be a new one. */
+function findCall(calls: FollowedCall[], piece: CallPiece): FollowedCall {
+  const { index, id } = piece
+  const known =
+    index !== undefined
+      ? calls.findLast(call => call.index === index)
+      : id !== ''
+        ? calls.find(call => call.id === id)
+        : calls.at(-1)
+  if (known !== undefined && !isAnother(known, piece)) return known
+  if (calls.length >= CALLS_MAX) throw answerTooLarge(`The answer has more than ${CALLS_MAX} calls of tools.`)
+  const call: FollowedCall = { ...beginCall(), index, json: {} }
+  calls.push(call)
+  return call
 }
 
 /** Some streams end with the whole message. Returns those of its fields that no piece had. */

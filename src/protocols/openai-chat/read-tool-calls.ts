@@ -1,27 +1,21 @@
-// Reads the tool calls of one choice, which arrive in pieces. Upstreams leave out the index, repeat or leave out the
-// id, send the name late, and mix the pieces of several calls.
+// Reads the tool calls of one choice, which arrive in pieces. Upstreams mix the pieces of several calls.
 
-import { readArgumentText } from '../neutral/call-arguments.ts'
 import { isWholeObject } from '../neutral/cut-call.ts'
 import type { ReasoningState } from '../neutral/reasoning-state.ts'
 import type { AnswerSource } from '../protocol.ts'
 import { isObject, parseNestedJson } from '../request/json-body.ts'
-import type { Json } from '../request/json-type.ts'
 import { callFields, isUnknown } from './answer-fields.ts'
+import type { BegunCall, CallPiece } from './call-pieces.ts'
+import { addToCall, beginCall, isAnother, readCallPiece, textOf } from './call-pieces.ts'
 import type { AnswerEventList } from './event-list.ts'
 import { readCallSignature } from './reasoning-state.ts'
 
-interface PartialCall {
-  /** The upstream's id. */
-  id: string
-  name: string
+interface PartialCall extends BegunCall {
   custom: boolean
   /** The upstream's `type`. */
   type: string
   /** Arguments that have arrived and are not sent as an event yet. */
   pending: string
-  /** The only piece of arguments so far. Empty if there were several. */
-  onlyPiece: string | undefined
   wrote: boolean
   sealed: ReasoningState | undefined
   /** The index of the part, once it is open. */
@@ -29,8 +23,6 @@ interface PartialCall {
   /** A custom tool of the caller that was sent to the upstream as a function. */
   wrapped: boolean
 }
-
-const textOf = (value: unknown): string => (typeof value === 'string' ? value : '')
 
 export class CallReader {
   readonly #list: AnswerEventList
@@ -68,17 +60,14 @@ export class CallReader {
   /** Reads a piece of a call, or a whole call. */
   addPiece(piece: unknown): void {
     if (!isObject(piece)) return piece === null ? undefined : this.addUnknown(undefined)
-    const isCustom = isCustomPiece(piece)
-    const inner = isCustom ? (piece.custom as Json) : functionOf(piece)
-    const name = textOf(inner.name)
-    const text = readArgumentText(isCustom ? inner.input : inner.arguments)
-    const call = this.#find(piece, name, text)
+    const read = readCallPiece(piece)
+    const call = this.#find(read)
     if (call === undefined) return isUnknown(piece, callFields) ? this.addUnknown(piece.type) : undefined
-    call.custom ||= isCustom
+    addToCall(call, read)
+    call.custom ||= read.isCustom
     call.type ||= textOf(piece.type)
     call.sealed ??= this.#readSignature(piece.extra_content)
-    call.pending += text
-    if (text !== '') call.onlyPiece = call.onlyPiece === undefined ? text : ''
+    call.pending += read.text
     if (call.part === undefined && call.name !== '' && (call.id !== '' || call.pending !== '')) this.#open(call)
     this.#sendDelta(call)
   }
@@ -117,23 +106,16 @@ export class CallReader {
   }
 
   /** Returns the call that a piece belongs to. Undefined for an empty piece. */
-  #find(piece: Json, name: string, text: string): PartialCall | undefined {
-    const index = readIndex(piece.index)
-    const id = textOf(piece.id)
+  #find(piece: CallPiece): PartialCall | undefined {
+    const { index, id, name, text } = piece
     const known = index !== undefined ? this.#byIndex.get(index) : id !== '' ? this.#byId.get(id) : this.#calls.at(-1)
-    if (known !== undefined && !isAnother(known, { id, name, text, hasIndex: index !== undefined })) {
-      known.id ||= id
-      known.name ||= name
-      return known
-    }
+    if (known !== undefined && !isAnother(known, piece)) return known
     if (id === '' && name === '' && text === '') return undefined
     const call: PartialCall = {
-      id,
-      name,
+      ...beginCall(),
       custom: false,
       type: '',
       pending: '',
-      onlyPiece: undefined,
       wrote: false,
       sealed: undefined,
       part: undefined,
@@ -175,41 +157,6 @@ export class CallReader {
     const sealed = readCallSignature(extra)
     return sealed && { ...sealed, origin: this.#source.origin }
   }
-}
-
-/** Some servers write both kinds into each call, and leave the texts of the wrong kind empty. */
-function isCustomPiece({ type, custom, function: own }: Json): boolean {
-  if (!isObject(custom)) return false
-  return !isObject(own) || (textOf(own.name) === '' && (type === 'custom' || textOf(custom.name) !== ''))
-}
-
-/** Some upstreams write the name and the arguments beside the id. */
-function functionOf(piece: Json): Json {
-  if (isObject(piece.function)) return piece.function
-  return textOf(piece.name) === '' ? {} : piece
-}
-
-/** Some upstreams write the index as a text. */
-function readIndex(index: unknown): number | undefined {
-  const number = typeof index === 'string' && /^\d{1,6}$/.test(index) ? Number(index) : index
-  return Number.isSafeInteger(number) ? (number as number) : undefined
-}
-
-interface NamedPiece {
-  readonly id: string
-  readonly name: string
-  readonly text: string
-  readonly hasIndex: boolean
-}
-
-/** A piece with its own name and id starts another call, even at the same index. */
-function isAnother(known: PartialCall, { id, name, text, hasIndex }: NamedPiece): boolean {
-  if (name === '') return false
-  if (id !== '') return known.id !== '' && known.id !== id
-  if (known.name === '') return false
-  if (!hasIndex) return known.wrote || known.pending !== ''
-  // Some upstreams give all calls the same index and no id. Each call is then one piece.
-  return name !== known.name || (text !== '' && isWholeObject(known.onlyPiece ?? ''))
 }
 
 /** Returns the free text of a custom tool that was sent to the upstream as a function. */

@@ -6,7 +6,7 @@ import { readErrorDetail } from '../error-detail.ts'
 import { findErrorStatus } from '../error-status.ts'
 import type { AnswerReading } from '../neutral/call.ts'
 import { isFailureReason } from '../neutral/finish-reasons.ts'
-import { isObject, parseUpstreamJson } from '../request/json-body.ts'
+import { isObject, parseUpstreamAnswer } from '../request/json-body.ts'
 import type { Json } from '../request/json-type.ts'
 import type { MediaBytes } from '../usage/media-bytes.ts'
 import {
@@ -50,7 +50,7 @@ interface ChatChoice {
 }
 
 export function readAnswer(body: Buffer): AnswerReading | undefined {
-  const answer = parseUpstreamJson(body) as ChatAnswer | undefined
+  const answer = parseUpstreamAnswer(body) as ChatAnswer | undefined
   if (typeof answer !== 'object' || answer === null) return undefined
   const error = findError(answer)
   if (error) return { outputBytes: 0, error: readError(error, readStatus(answer)) }

@@ -3,7 +3,7 @@
 import type { FrameReading, ItemSizes } from '../neutral/call.ts'
 import { addItems, asideFrame, garbageFrame, isEmptyItem, noItems } from '../neutral/call.ts'
 import { isBadReason } from '../neutral/finish-reasons.ts'
-import { parseUpstreamJson } from '../request/json-body.ts'
+import { parseUpstreamAnswer } from '../request/json-body.ts'
 import { estimateWholeAudioBytes, pickMediaBytes } from '../usage/media-bytes.ts'
 import type { ChatAnswer, ChatMessage } from './response.ts'
 import {
@@ -23,7 +23,7 @@ const terminal: FrameReading = { kind: 'terminal', outputBytes: 0, finishes: 0 }
 export function readFrame(data: string | undefined): FrameReading {
   if (data === undefined) return asideFrame
   if (data.length < 16 && data.trim() === '[DONE]') return terminal
-  const chunk = parseUpstreamJson(data) as ChatAnswer | undefined
+  const chunk = parseUpstreamAnswer(data) as ChatAnswer | undefined
   if (typeof chunk !== 'object' || chunk === null) return garbageFrame
   const error = findError(chunk)
   if (error) return { kind: 'error', outputBytes: 0, finishes: 0, error: readError(error, readStatus(chunk)) }

@@ -64,6 +64,17 @@ const rows: readonly (readonly [string, object, Usage])[] = [
   ['reasoning only', completion({ reasoning_tokens: 4 }), { input: 10, reasoning: 4, output: 0 }],
   ['reasoning beside the completion', completion({ reasoning_tokens: 9 }, 23), { input: 10, reasoning: 9, output: 4 }],
   ['a total above the sum of its parts', { ...totals, total_tokens: 20 }, { input: 10, output: 10 }],
+  ['no output but a total', { prompt_tokens: 10, total_tokens: 14 }, { input: 10, output: 4 }],
+  [
+    'an output that is null, and a total of the input alone',
+    { prompt_tokens: 10, completion_tokens: null, total_tokens: 10 },
+    { input: 10, output: 0 },
+  ],
+  [
+    'no output, but reasoning and a total',
+    { prompt_tokens: 10, total_tokens: 14, completion_tokens_details: { reasoning_tokens: 3 } },
+    { input: 10, reasoning: 3, output: 1 },
+  ],
   [
     'audio and images in the output',
     completion({ audio_tokens: 1, image_tokens: 2 }),
@@ -149,6 +160,11 @@ const besideTotals: readonly (readonly [string, object, Usage])[] = [
   ['xAI: reasoning beside the output', completion({ reasoning_tokens: 3 }, 17), { input: 10, reasoning: 3, output: 4 }],
   ['more reasoning than output', completion({ reasoning_tokens: 5 }), { input: 10, reasoning: 5, output: 4 }],
   [
+    'cache reads beside a total without the output',
+    { prompt_tokens: 10, total_tokens: 74, prompt_tokens_details: { cached_tokens: 60 } },
+    { input: 10, cacheRead: 60, output: 4 },
+  ],
+  [
     'cache reads and reasoning beside the totals',
     { ...prompt({ cached_tokens: 60 }), completion_tokens_details: { reasoning_tokens: 30 }, total_tokens: 104 },
     { input: 10, cacheRead: 60, reasoning: 30, output: 4 },
@@ -209,6 +225,8 @@ describe('a usage report is not used', () => {
     ['more reasoning than the total includes', completion({ reasoning_tokens: 20 }, 23)],
     ['more audio than output', completion({ audio_tokens: 5 })],
     ['a total below its parts', { ...totals, total_tokens: 13 }],
+    ['a total below its input', { prompt_tokens: 10, total_tokens: 9 }],
+    ['an output that is no count', { prompt_tokens: 10, completion_tokens: '4', total_tokens: 14 }],
     ['a total that is a string', { ...totals, total_tokens: '14' }],
     ['a negative total', { ...totals, total_tokens: -14 }],
     ['negative searches', { ...totals, num_search_queries: -1 }],

@@ -17,7 +17,9 @@ function field(value: unknown, name: string): unknown {
 export function readUsage(report: unknown): UsageReport | undefined {
   if (report === undefined || report === null) return undefined
   const prompt = tokenCount(field(report, 'prompt_tokens'))
-  const completion = tokenCount(field(report, 'completion_tokens'))
+  const total = field(report, 'total_tokens') ?? undefined
+  // Without the output, the total tells it.
+  const completion = tokenCount(field(report, 'completion_tokens') ?? (total === undefined ? undefined : 0))
   if (prompt === undefined || completion === undefined) return 'nonsense'
   const cache = cachePartsOf(report)
   const { cached, written } = cache
@@ -25,7 +27,6 @@ export function readUsage(report: unknown): UsageReport | undefined {
   // Cache hits and misses together are all input. One vendor leaves the hits out of its totals.
   const input = miss === undefined || prompt !== readCountOrZero(miss) ? prompt : prompt + cached
   if (miss !== undefined && readCountOrZero(miss) + cached !== input) return 'nonsense'
-  const total = field(report, 'total_tokens') ?? undefined
   const reasoning = readCountOrZero(field(field(report, 'completion_tokens_details'), 'reasoning_tokens'))
   const sums = computeTotals({
     input,

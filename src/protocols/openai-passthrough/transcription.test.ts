@@ -46,3 +46,8 @@ const rows: readonly (readonly [object, object])[] = [
 test.each(rows)('an event is read: %j', (event, expected) => {
   expect(read(event)).toMatchObject(expected)
 })
+
+test('an error may be in a list', () => {
+  const body = Buffer.from('[{"error":{"code":400,"message":"No."}}]')
+  expect(transcription.readAnswer(body)?.error).toEqual({ status: 400, message: 'No.' })
+})

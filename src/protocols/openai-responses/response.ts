@@ -4,7 +4,7 @@ import type { UpstreamError } from '../../base/errors.ts'
 import type { AnswerReading, ItemSizes } from '../neutral/call.ts'
 import { addItems, noItems } from '../neutral/call.ts'
 import { readError } from '../openai-chat/response.ts'
-import { isObject, parseUpstreamJson } from '../request/json-body.ts'
+import { isObject, parseUpstreamAnswer } from '../request/json-body.ts'
 import type { Json } from '../request/json-type.ts'
 import type { MediaBytes } from '../usage/media-bytes.ts'
 import { BYTES_PER_IMAGE, countImages, estimateWholeAudioBytes, pickMediaBytes } from '../usage/media-bytes.ts'
@@ -12,7 +12,7 @@ import { estimateTextBytes } from '../usage/text-bytes.ts'
 import { readContainerServices, readToolUse, readUsage } from './usage.ts'
 
 export function readAnswer(body: Buffer): AnswerReading | undefined {
-  const answer = parseUpstreamJson(body)
+  const answer = parseUpstreamAnswer(body)
   if (!isObject(answer)) return undefined
   const error = findFailure(answer)
   const usage = readUsage(answer)

@@ -3,7 +3,7 @@
 import { findErrorStatus } from '../error-status.ts'
 import type { FrameReading } from '../neutral/call.ts'
 import { asideFrame, garbageFrame, isEmptyItem } from '../neutral/call.ts'
-import { isObject, parseUpstreamJson } from '../request/json-body.ts'
+import { isObject, parseUpstreamAnswer } from '../request/json-body.ts'
 import type { Json } from '../request/json-type.ts'
 import type { MediaBytes } from '../usage/media-bytes.ts'
 import { BYTES_PER_IMAGE, estimateAudioBytes, pickMediaBytes } from '../usage/media-bytes.ts'
@@ -20,7 +20,7 @@ const LAST_EVENTS: ReadonlySet<string> = new Set(['response.completed', 'respons
 export function readFrame(data: string | undefined): FrameReading {
   // `[DONE]` does not end a stream of this dialect, but some servers send it.
   if (data === undefined || data === '[DONE]') return asideFrame
-  const event = parseUpstreamJson(data)
+  const event = parseUpstreamAnswer(data)
   if (!isObject(event)) return garbageFrame
   const { type } = event
   if (type === 'error' || (event.error && typeof type !== 'string')) {

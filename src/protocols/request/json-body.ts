@@ -22,6 +22,7 @@ import { keepLongIntegers, parseAndFind, parseJson, parseToWrite } from '../../b
 import { bodyRules } from '../../http/server/body-rules.ts'
 import type { MeasuredMedia } from '../media/measure.ts'
 import { cacheMeasured } from '../media/measure.ts'
+import { measureExtraBytes } from './extra-bytes.ts'
 import type { Reference } from './references.ts'
 import { cacheReferences, findReferences, isSearchedName, namesOutsideCallerData } from './references.ts'
 
@@ -48,6 +49,8 @@ export interface ParsedObject extends JsonObject {
   readonly hasDuplicates?: true
   /** The media in the body, if another thread has parsed it. */
   readonly media?: MeasuredMedia
+  /** The extra bytes of a body that another thread has parsed. */
+  readonly extraBytes?: number
   /** Those of a large body. Their keys are objects and lists in `json`. */
   readonly longIntegers?: LongIntegers
 }
@@ -175,6 +178,13 @@ export function cacheParsedBody(body: Buffer, found: ParsedBody): void {
   if ('json' in found && found.media !== undefined) cacheMeasured(found.media)
 }
 
+/** What `measureExtraBytes` finds in a request. */
+export function extraBytesOf(body: Buffer, json: JsonObject['json']): number {
+  const found = parsedBodies.get(body)
+  const known = found !== undefined && 'json' in found ? found.extraBytes : undefined
+  return known ?? measureExtraBytes(json, body.byteLength)
+}
+
 const ambiguous = new WeakSet<object>()
 
 /** Whether an object in this body has two fields with one name. */
@@ -268,6 +278,15 @@ export function parseUpstreamJson(text: string | Buffer): unknown {
   } catch {
     return undefined
   }
+}
+
+/** The same for an answer or an event. */
+export const parseUpstreamAnswer = (text: string | Buffer): unknown => unwrapError(parseUpstreamJson(text))
+
+/** Google and some relays wrap an error in a list. */
+export function unwrapError(json: unknown): unknown {
+  const only: unknown = Array.isArray(json) && json.length === 1 ? json[0] : undefined
+  return isObject(only) && only.error ? only : json
 }
 
 /** Explains the limit that the text exceeds, if this is why it could not be parsed. */

@@ -5,6 +5,7 @@ import type { ScanCounts } from '../../base/text/json-bytes.ts'
 import { lowerPriority, usedCoreMs } from '../../base/threads/priority.ts'
 import { serveThread } from '../../base/threads/serve-thread.ts'
 import { measureAllMedia } from '../media/measure.ts'
+import { measureExtraBytes } from './extra-bytes.ts'
 import type { ParsedBody } from './json-body.ts'
 import { parseBody, parseSparseBody } from './json-body.ts'
 import type { ParsedForm } from './large-form.ts'
@@ -52,7 +53,9 @@ const isDense = (counts: ScanCounts): boolean => estimateServingMs(counts, 0) > 
 function readSparse(request: LargeBodyRequest): LargeBody {
   if (request.formType !== undefined) return read(request)
   const found = parseSparseBody(bufferOf(request), isDense)
-  return found === undefined ? { bytes: request.bytes, isDense: true } : withHash(request, { found: withMedia(found) })
+  return found === undefined
+    ? { bytes: request.bytes, isDense: true }
+    : withHash(request, { found: measured(found, request) })
 }
 
 function read(request: LargeBodyRequest): LargeBody {
@@ -60,7 +63,7 @@ function read(request: LargeBodyRequest): LargeBody {
   const { formType } = request
   return withHash(
     request,
-    formType === undefined ? { found: withMedia(parseBody(body)) } : { form: parseForm(body, formType) },
+    formType === undefined ? { found: measured(parseBody(body), request) } : { form: parseForm(body, formType) },
   )
 }
 
@@ -72,8 +75,11 @@ const withHash = ({ bytes }: LargeBodyRequest, result: Pick<LargeBody, 'found' |
   hash: hash('sha256', bytes, 'hex'),
 })
 
-const withMedia = (found: ParsedBody): ParsedBody =>
-  'json' in found ? { ...found, media: measureAllMedia(found.json) } : found
+function measured(found: ParsedBody, { bytes }: LargeBodyRequest): ParsedBody {
+  if (!('json' in found)) return found
+  const { json } = found
+  return { ...found, media: measureAllMedia(json), extraBytes: measureExtraBytes(json, bytes.byteLength) }
+}
 
 serveThread<LargeBodyMethods, LargeBodySetup>(
   ({ readsDense }) => {
