@@ -82,7 +82,7 @@ export function buildForward(parts: ForwardParts): Forward {
 
   return async function forward(hold, exchange) {
     parts.onForward(exchange)
-    hold.call.extraBytes = extraBytesOf(hold.call.body, hold.call.json)
+    if (hold.call.stream) hold.call.extraBytes = extraBytesOf(hold.call.body, hold.call.json)
     channelPicker.begin(hold.route, exchange)
     let { route } = hold
     for (let last: AttemptFailed | undefined; ; ) {
