@@ -975,6 +975,7 @@ export type Key = {
   readonly keepsBodies: boolean
   readonly strict: boolean
   readonly explains: boolean
+  readonly madeByMember: boolean
   readonly version: number
   readonly managedBy: 'file' | null
 }
@@ -1103,6 +1104,7 @@ export type ListedKey = {
   readonly keepsBodies: boolean
   readonly strict: boolean
   readonly explains: boolean
+  readonly madeByMember: boolean
   readonly version: number
   readonly managedBy: 'file' | null
   readonly use: KeyUse | null
@@ -1266,6 +1268,7 @@ export type NewKey = {
   readonly keepsBodies: boolean
   readonly strict: boolean
   readonly explains: boolean
+  readonly madeByMember: boolean
   readonly version: number
   readonly managedBy: 'file' | null
   readonly key: string
@@ -2591,6 +2594,7 @@ export interface Operations {
         readonly explains?: boolean
         readonly disabled?: boolean
         readonly account?: string
+        readonly madeByMember?: boolean
         readonly credit?: string
       }
     }
@@ -2617,6 +2621,7 @@ export interface Operations {
       readonly keepsBodies: boolean
       readonly strict: boolean
       readonly explains: boolean
+      readonly madeByMember: boolean
       readonly version: number
       readonly managedBy: 'file' | null
       readonly key: string
@@ -2689,6 +2694,7 @@ export interface Operations {
       readonly keepsBodies: boolean
       readonly strict: boolean
       readonly explains: boolean
+      readonly madeByMember: boolean
       readonly version: number
       readonly managedBy: 'file' | null
       readonly warnings: readonly string[]
@@ -4209,6 +4215,7 @@ export const operationRoles = {
       'requires': 'admin',
       'credit': 'admin',
       'id': 'admin',
+      'madeByMember': 'admin',
     },
   },
   'GET /api/web/keys/{key}': { 'site': 'support', 'account': 'viewer' },

@@ -294,7 +294,7 @@ class PlanBuilder {
       ...(subject.list === 'providers' ? Object.keys(current.fields) : []),
     ])
     const changed = [...names].filter(name => !isDeepStrictEqual(fields[name], current.fields[name]))
-    for (const name of changed.filter(field => subject.fixed.includes(field) && fields[field] !== undefined)) {
+    for (const name of changed.filter(field => subject.fixed.includes(field) && entry.fields[field] !== undefined)) {
       const before = String(current.fields[name])
       this.#report(entry, [name], `it cannot be changed. The ${subject.noun} has: ${before}.`)
     }

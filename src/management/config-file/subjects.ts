@@ -188,7 +188,7 @@ const enableAtEnd = ({ client, atEnd }: ApplyContext, path: string): void =>
 const keys: Subject = {
   list: 'keys',
   noun: 'key',
-  fixed: ['id', 'account'],
+  fixed: ['id', 'account', 'madeByMember'],
   complete: ({ expires, budgets, ...fields }) => ({
     ...keyDefaults,
     ...fields,
