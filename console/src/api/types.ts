@@ -534,6 +534,8 @@ export type Hint = {
     | 'default_tier_unknown'
     | 'tier_in_use'
     | 'tier_is_default'
+    | 'tier_is_needed'
+    | 'default_tier_missing'
     | 'not_to_yourself'
     | 'email_taken'
     | 'email_taken_sign_in'

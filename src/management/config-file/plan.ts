@@ -390,7 +390,7 @@ class PlanBuilder {
   }
 
   #removalOf({ noun, remove, removal }: Subject, current: Current): readonly PlannedChange[] {
-    if (remove === undefined) {
+    if (remove === undefined || current.isPermanent) {
       this.#warnings.push(`The ${noun} ${current.label} (${current.id}) is not in the file, but it cannot be removed.`)
       return []
     }

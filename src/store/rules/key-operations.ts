@@ -80,7 +80,7 @@ export interface KeyOperations {
       readonly expiresMs: number
       readonly budget: MoneyText
     }
-    result: { done: 'set' | 'account_unknown' | 'too_many' | 'raced' }
+    result: { done: 'set' | 'account_unknown' | 'tier_unknown' | 'too_many' | 'raced' }
   }
   revokeKey: { input: ScopedInput & { readonly id: number }; result: { done: 'revoked' | 'unknown' } }
 }
@@ -207,6 +207,7 @@ export const keyOperations: StepsOf<KeyOperations> = {
     const countMax = bounds.keysOfAccountMax
     if (row === undefined && (yield* countKeys.get(accountId, countMax))!.n >= countMax) return { done: 'too_many' }
     const tier = (yield* findAccountTier.get(accountId))?.tier ?? DEFAULT_TIER
+    if (!(yield* hasTier(tier))) return { done: 'tier_unknown' }
     const bytes = Buffer.from(digest, 'hex')
     const name = playgroundKeyName(key.playgroundOf)
     if (row === undefined) {
