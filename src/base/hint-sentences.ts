@@ -159,6 +159,8 @@ const management = {
   default_tier_unknown: '"defaultTier": there is no tier of this name.',
   tier_in_use: 'There are keys, accounts or limits with this tier. Change them first.',
   tier_is_default: 'This is the "defaultTier" of the settings. Choose another one there first.',
+  tier_is_needed: 'Keys of accounts without a tier get this one, so it cannot be removed.',
+  default_tier_missing: 'The account has no tier, and there is no tier "standard". Give the account a tier first.',
   not_to_yourself: 'You cannot do this to yourself.',
   email_taken: 'Another person signs in with this email address.',
   email_taken_sign_in: 'Another person has this email address. If it is yours, sign in.',

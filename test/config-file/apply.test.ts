@@ -186,6 +186,13 @@ limits: [{resource: concurrency, amount: 1, tier: gold}]
   expect((await apply(harness, file, { prune: true })).plan).toEqual([])
 })
 
+test('--prune leaves the tier that accounts without a tier need', async () => {
+  const file = 'tiers: [{name: gold, qpm: 5}, {name: free, qpm: 20}, {name: pro, qpm: 3000}]'
+  const { plan, warnings } = await apply(harness, file, { prune: true, dryRun: true })
+  expect(plan.join()).not.toContain('- tier standard')
+  expect(warnings.join()).toContain('The tier standard (standard) is not in the file, but it cannot be removed.')
+})
+
 test('--prune of a tier that keys have is refused before anything is changed', async () => {
   await harness.key({ tier: 'pro' })
   const before = await exported(harness)

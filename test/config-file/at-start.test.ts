@@ -177,6 +177,24 @@ test('somebody who may not see an account does not learn that a file describes i
   expect([told.status, told.error.code]).toEqual([404, 'resource_unknown'])
 })
 
+type Key = { readonly id: string; readonly account: string }
+
+const withTwoKeys = `
+accounts: [{name: acme}, {name: brook}]
+keys: [{account: acme, name: a, tier: free}, {account: brook, name: b, tier: free}]
+`
+
+test('many keys at once are refused for any that the file describes, also behind one of another account', async () => {
+  const one = await start(withTwoKeys)
+  const { ask: owner } = await setUpOwner(one)
+  const [acme, brook] = (await owner('GET', 'web/keys?tier=free&sort=name')).body.data as Key[]
+  const { ask } = await addPerson(one, owner, { members: [{ account: brook!.account, role: 'developer' }] })
+  const codeOf = async (...keys: string[]): Promise<unknown> =>
+    (await ask('POST', 'web/keys/bulk', { action: 'disable', keys })).error?.code
+  expect(await codeOf(acme!.id, brook!.id)).toBe('managed_by_file')
+  expect(await codeOf(acme!.id)).toBe('resource_unknown')
+})
+
 test.each([
   ['a mistake', 'tiers: [{name: gold, qmp: 5}]', /weir\.yaml:2: tiers\[0\]\.qmp: there is no such field/],
   [

@@ -6,6 +6,7 @@ import type { Harness } from '../support/gateway.ts'
 import { startHarness } from '../support/gateway.ts'
 import type { Schema } from '../support/json-schema.ts'
 import { misfits } from '../support/json-schema.ts'
+import { addPerson, setUpOwner } from '../support/people.ts'
 import { apply, exported } from './apply.ts'
 
 const brook = {
@@ -151,4 +152,30 @@ describe('a gateway with something of everything', () => {
     expect((await exported(other)).file).toBe(file)
     expect((await apply(other, file, { prune: true })).plan).toEqual([])
   })
+})
+
+test('a key that a member has made keeps the bounds that an admin has set on other keys of its account', async () => {
+  const [one, other] = [await startHarness(), await startHarness()]
+  const { ask: owner } = await setUpOwner(one)
+  const account = String((await owner('POST', 'web/accounts', { name: 'acme', type: 'team' })).body.id)
+  await owner('POST', 'web/keys', { account, name: 'bound', requires: ['eu'] })
+  const { ask } = await addPerson(one, owner, { members: [{ account, role: 'developer' }] })
+  const wanted = { account, name: 'free', madeByMember: false }
+  expect((await ask('POST', 'web/keys', wanted)).error.code).toBe('role_too_low')
+  expect((await ask('POST', 'web/keys', { account, name: 'free' })).body.madeByMember).toBe(true)
+  const { file } = await exported(one)
+  const { created } = await apply(other, file)
+  const tagsOf = async (name: string): Promise<unknown> => {
+    const { secret } = created.find(key => key.name === `key acme/${name}`)!
+    const answer = await fetch(`${other.url}/v1/key`, { headers: { authorization: `Bearer ${secret}` } })
+    return ((await answer.json()) as { models: { required_tags: unknown } }).models.required_tags
+  }
+  expect([await tagsOf('bound'), await tagsOf('free')]).toEqual([['eu'], ['eu']])
+  expect((await exported(other)).file).toBe(file)
+  // A file from before this field leaves the key as it is.
+  expect((await apply(one, file.replace(/ *madeByMember: true\n/, ''))).plan).toEqual([])
+  const refused = await apply(one, file.replace('madeByMember: true', 'madeByMember: false')).catch(String)
+  expect(refused).toContain('madeByMember: it cannot be changed. The key has: true.')
+  await one.stop()
+  await other.stop()
 })

@@ -185,6 +185,15 @@ describe('a manager', () => {
     expect(await works(key)).toBe(200)
   })
 
+  test('must keep denied names beside patterns that match them', async () => {
+    const id = await make({ name: 'Brook', denies: ['gpt-4o-mini', 'openai/gpt-5-*'] })
+    const { ask } = await addPerson(harness, owner, { members: [{ account: id, role: 'manager' }] })
+    const deny = async (...denies: string[]): Promise<number> =>
+      (await ask('PATCH', `web/accounts/${id}`, { denies })).status
+    for (const pattern of ['gpt-4o-mini*', 'gpt-*']) expect(await deny(pattern, 'openai/gpt-5-*')).toBe(403)
+    expect(await deny('openai/*', 'gpt-*', 'gpt-4o-mini')).toBe(200)
+  })
+
   test('gets a 412 if another manager has changed the same version', async () => {
     const path = `web/accounts/${account}`
     const etag = (await owner('GET', path)).headers.get('etag')!

@@ -64,6 +64,20 @@ test('a poller gets a slow call that began before a quick one and ended after it
   expect(paged.body.next).toBe(first.body.next)
 })
 
+test('a place that the database has not reached, because a backup was restored, goes on at its end', async () => {
+  await app.call({ ...own })
+  const { next } = (await app.ask(owner, 'GET records?settledAfter=now')).body
+  const atEnd = { data: [], next, missed: false }
+  expect((await app.ask(owner, `GET records?settledAfter=${String(next)}`)).body).toMatchObject(atEnd)
+  const beyond = String(Number(next) + 1_000)
+  const told = await app.ask(owner, `GET records?settledAfter=${beyond}`)
+  expect(told.body).toMatchObject({ ...atEnd, missed: true })
+  const { response } = await app.ask(owner, 'GET live', undefined, { 'last-event-id': beyond })
+  const { value } = await (response!.body!.getReader() as ReadableStreamDefaultReader<Uint8Array>).read()
+  expect(new TextDecoder().decode(value)).toContain(`event: missed\ndata: {"before":${String(next)}}`)
+  await response!.body!.cancel().catch(() => {})
+})
+
 test('only calls that match, of accounts that the reader may see', async () => {
   const { next } = (await app.ask(owner, 'GET records?settledAfter=now')).body
   const [mine, other] = [await app.call({ ...own, channel: 'p#7' }), await app.call({ ...foreign })]

@@ -2,6 +2,7 @@
 // owner.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { parseTextId } from '../../src/base/ids.ts'
 import type { Harness } from '../support/gateway.ts'
 import { startHarness } from '../support/gateway.ts'
 import type { ApiAnswer, Ask } from '../support/management.ts'
@@ -138,6 +139,14 @@ describe('there is always an owner', () => {
 })
 
 describe('a person', () => {
+  test('can be removed whoever is invited', async () => {
+    const member = await addPerson(harness, owner.ask)
+    for (const email of [`removed-${member.id}@invalid`, `removed-${parseTextId('usr', member.id)}@invalid`])
+      await addPerson(harness, owner.ask, { email })
+    expect((await owner.ask('DELETE', `web/users/${member.id}`)).status).toBe(204)
+    expect((await owner.ask('GET', `web/users/${member.id}`)).body.removed).toBe(true)
+  })
+
   test('who is removed is gone except for their audit rows, and their address is free', async () => {
     const member = await addPerson(harness, owner.ask)
     expect((await owner.ask('DELETE', `web/users/${member.id}`)).status).toBe(204)

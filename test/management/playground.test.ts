@@ -2,14 +2,16 @@
 // than a key of the same member.
 
 import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { join } from 'node:path'
 import { streamHead } from '../../tools/fake-upstream/answers.ts'
 import { chunk, gate, script } from '../../tools/fake-upstream/script.ts'
 import { openCall } from '../forwarding/caller.ts'
 import { piece, role } from '../forwarding/wire.ts'
+import { openDatabase } from '../support/database.ts'
 import type { Harness } from '../support/gateway.ts'
 import { chat, hello, startHarness } from '../support/gateway.ts'
 import type { ApiAnswer, Ask } from '../support/management.ts'
-import { askAs } from '../support/management.ts'
+import { askAs, askAsOwner } from '../support/management.ts'
 import type { Person } from '../support/people.ts'
 import { addPerson, setUpOwner, signedIn } from '../support/people.ts'
 
@@ -208,4 +210,16 @@ test('cannot be disabled with others, and no longer keeps its tier when it is ov
   expect((await later.ask('DELETE', 'web/tiers/brief')).status).toBe(204)
   expect((await later.ask('GET', `web/keys/${String(made.body.id)}`)).body.tier).toBe('standard')
   aheadMs = 0
+})
+
+test('is refused if its account has no tier and an earlier version has removed the default', async () => {
+  const own = await startHarness()
+  const db = openDatabase(join(own.folder, 'weir.db'))
+  db.run("DELETE FROM tier WHERE name = 'standard'")
+  db.close()
+  const ask = await askAsOwner(own)
+  const { body } = await ask('POST', 'web/accounts', { name: 'Without a tier', type: 'team' })
+  const { status, error } = await ask('POST', `web/accounts/${String(body.id)}/playground-key`, {})
+  expect([status, error.hint?.code]).toEqual([409, 'default_tier_missing'])
+  await own.stop()
 })

@@ -91,10 +91,17 @@ describe('a tier', () => {
     expect(refused.error).toMatchObject({ code: 'state_unfit', hint: { code: 'tier_is_default' } })
     await ask('PATCH', 'web/settings', { defaultTier: null })
     expect([(await remove('newcomers')).status, (await remove('newcomers')).status]).toEqual([204, 404])
-    // The default without a setting.
-    expect((await remove('standard')).error).toMatchObject({ hint: { code: 'tier_is_default' } })
     await ask('POST', 'web/accounts', { name: 'Partner', tier: 'partners' })
     expect((await remove('partners')).error.message).toContain('There are keys, accounts or limits with this tier.')
+  })
+
+  test('that keys of accounts without a tier get is not removed, whatever the default of the site is', async () => {
+    await ask('POST', 'web/tiers', { name: 'newcomers', qpm: 5 })
+    for (const defaultTier of ['newcomers', null]) {
+      await ask('PATCH', 'web/settings', { defaultTier })
+      const refused = await ask('DELETE', 'web/tiers/standard')
+      expect([refused.status, refused.error.hint]).toEqual([409, { code: 'tier_is_needed', values: {} }])
+    }
   })
 
   test('with a name that exists, or that is in use, is refused', async () => {

@@ -60,5 +60,8 @@ describe.skipIf(!hasPostgres)('the order of settling', () => {
     await one!.transact(postgresQuery('DELETE FROM settled_log WHERE seq < 3').run())
     expect(await page(0)).toMatchObject({ missed: true })
     expect(await page(2)).toMatchObject({ missed: false })
+    const { next } = await page(undefined)
+    expect(await page(next)).toEqual({ rows: [], next, missed: false })
+    expect(await page(next + 1)).toEqual({ rows: [], next, missed: true })
   })
 })

@@ -192,6 +192,23 @@ describe('an operation that fails', () => {
     expect(fault).toBeInstanceOf(Error)
     expect(await writer.run('createKey', keyOf(11), by)).toEqual({ done: 'created' })
   })
+
+  test('says nothing about the writer unless the database has failed', async () => {
+    const writer = await openWriter()
+    const messageOf = (work: Promise<unknown>): Promise<unknown> => work.catch((fault: Error) => fault.message)
+    expect(await messageOf(writer.run('createKey', keyOf(12, { digest: '' }), by))).toContain('CHECK')
+    await writer.run('createKey', keyOf(11), by)
+    await writer.run('hold', holdOf(7, 11, '400'))
+    // The call has no key for which an answer could be stored.
+    const settle = { record: recordOf(7, 11), cost: '150', idempotency: { sealed: null } } as const
+    expect(await messageOf(writer.run('settle', settle))).toContain('assertion failed')
+    expect(writer.isHealthy).toBe(true)
+    const other = openDatabase(path)
+    other.run('DROP TABLE setting')
+    other.close()
+    expect(await messageOf(writer.run('setSetting', { name: 's', value: 'x' }))).toContain('no such table')
+    expect(writer.isHealthy).toBe(false)
+  })
 })
 
 test('a refusal is a result and not an error', async () => {

@@ -534,6 +534,8 @@ export type Hint = {
     | 'default_tier_unknown'
     | 'tier_in_use'
     | 'tier_is_default'
+    | 'tier_is_needed'
+    | 'default_tier_missing'
     | 'not_to_yourself'
     | 'email_taken'
     | 'email_taken_sign_in'
@@ -975,6 +977,7 @@ export type Key = {
   readonly keepsBodies: boolean
   readonly strict: boolean
   readonly explains: boolean
+  readonly madeByMember: boolean
   readonly version: number
   readonly managedBy: 'file' | null
 }
@@ -1103,6 +1106,7 @@ export type ListedKey = {
   readonly keepsBodies: boolean
   readonly strict: boolean
   readonly explains: boolean
+  readonly madeByMember: boolean
   readonly version: number
   readonly managedBy: 'file' | null
   readonly use: KeyUse | null
@@ -1267,6 +1271,7 @@ export type NewKey = {
   readonly keepsBodies: boolean
   readonly strict: boolean
   readonly explains: boolean
+  readonly madeByMember: boolean
   readonly version: number
   readonly managedBy: 'file' | null
   readonly key: string
@@ -2596,6 +2601,7 @@ export interface Operations {
         readonly explains?: boolean
         readonly disabled?: boolean
         readonly account?: string
+        readonly madeByMember?: boolean
         readonly credit?: string
       }
     }
@@ -2622,6 +2628,7 @@ export interface Operations {
       readonly keepsBodies: boolean
       readonly strict: boolean
       readonly explains: boolean
+      readonly madeByMember: boolean
       readonly version: number
       readonly managedBy: 'file' | null
       readonly key: string
@@ -2694,6 +2701,7 @@ export interface Operations {
       readonly keepsBodies: boolean
       readonly strict: boolean
       readonly explains: boolean
+      readonly madeByMember: boolean
       readonly version: number
       readonly managedBy: 'file' | null
       readonly warnings: readonly string[]
@@ -4214,6 +4222,7 @@ export const operationRoles = {
       'requires': 'admin',
       'credit': 'admin',
       'id': 'admin',
+      'madeByMember': 'admin',
     },
   },
   'GET /api/web/keys/{key}': { 'site': 'support', 'account': 'viewer' },

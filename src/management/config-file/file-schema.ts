@@ -15,7 +15,7 @@ import {
   shared,
 } from '../resources/channel-schemas.ts'
 import { label, modelPattern, tierName } from '../resources/fields.ts'
-import { keySettings } from '../resources/keys.ts'
+import { keySettings, madeByMember } from '../resources/keys.ts'
 import { limitFields } from '../resources/limits.ts'
 import { member, policy } from '../resources/models.ts'
 import { boundUsd } from '../resources/money-input.ts'
@@ -93,6 +93,7 @@ const entries = {
     tier: tierName,
     ...optional(otherKeySettings),
     disabled: z.boolean().optional(),
+    madeByMember: madeByMember.optional(),
     budgets: budgets.optional(),
   }),
   channels: z.strictObject({

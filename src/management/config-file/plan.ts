@@ -294,7 +294,7 @@ class PlanBuilder {
       ...(subject.list === 'providers' ? Object.keys(current.fields) : []),
     ])
     const changed = [...names].filter(name => !isDeepStrictEqual(fields[name], current.fields[name]))
-    for (const name of changed.filter(field => subject.fixed.includes(field) && fields[field] !== undefined)) {
+    for (const name of changed.filter(field => subject.fixed.includes(field) && entry.fields[field] !== undefined)) {
       const before = String(current.fields[name])
       this.#report(entry, [name], `it cannot be changed. The ${subject.noun} has: ${before}.`)
     }
@@ -390,7 +390,7 @@ class PlanBuilder {
   }
 
   #removalOf({ noun, remove, removal }: Subject, current: Current): readonly PlannedChange[] {
-    if (remove === undefined) {
+    if (remove === undefined || current.isPermanent) {
       this.#warnings.push(`The ${noun} ${current.label} (${current.id}) is not in the file, but it cannot be removed.`)
       return []
     }

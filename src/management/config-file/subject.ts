@@ -16,6 +16,8 @@ export interface Current {
   readonly path: string
   /** Why it cannot be removed, if nothing else changes. */
   readonly inUse?: string | undefined
+  /** It can never be removed, so --prune leaves it. */
+  readonly isPermanent?: boolean
   /** What a file cannot say about it. */
   readonly notes?: readonly string[]
 }

@@ -5,6 +5,7 @@ import { priceText } from '../../base/money/price.ts'
 import { timeOrNull } from '../../base/time.ts'
 import { isStrongWebhookSecret, markWebhookSecret } from '../../identity/webhook-secret.ts'
 import { limitScopes } from '../../store/rules/rules.ts'
+import { DEFAULT_TIER } from '../../store/rules/tier-operations.ts'
 import { fingerprintOf } from '../../upstreams/channels.ts'
 import { isSendable } from '../../upstreams/signing.ts'
 import { readPrice } from '../prices/price-changes.ts'
@@ -63,6 +64,7 @@ const tiers: Subject = {
       path: `${WEB}/tiers/${asText(row.name)}`,
       fields: pickFields(row, fieldsOf('tiers')),
       inUse: Number(row.keys) > 0 ? `${asText(row.keys)} keys have it` : undefined,
+      isPermanent: row.name === DEFAULT_TIER,
     })),
   create: ({ client }, { wanted }) => client('POST', `${WEB}/tiers`, wanted.fields),
   change: ({ client }, { path }, { changes }) => client('PATCH', path, newValues(changes)),
@@ -188,7 +190,7 @@ const enableAtEnd = ({ client, atEnd }: ApplyContext, path: string): void =>
 const keys: Subject = {
   list: 'keys',
   noun: 'key',
-  fixed: ['id', 'account'],
+  fixed: ['id', 'account', 'madeByMember'],
   complete: ({ expires, budgets, ...fields }) => ({
     ...keyDefaults,
     ...fields,

@@ -65,6 +65,10 @@ export const keySettings = {
   explains: z.boolean(),
 }
 
+export const madeByMember = z.boolean().meta({
+  description: 'It has the calls per minute and the required tags that admins have set on other keys of its account',
+})
+
 const Key = z
   .object({
     id: z.string(),
@@ -89,6 +93,7 @@ const Key = z
     keepsBodies: z.boolean(),
     strict: z.boolean(),
     explains: z.boolean(),
+    madeByMember,
     version,
     managedBy,
   })
@@ -126,6 +131,7 @@ const Wanted = z.strictObject({
   disabled: z.boolean().optional().meta({ description: 'Create it disabled: no call is accepted until it is enabled' }),
   name: label.optional().meta({ description: 'Default: "unnamed" and the last four characters of the key' }),
   account: idOf('acc').optional().meta({ description: 'Default: a new account; only admins may leave it out' }),
+  madeByMember: madeByMember.optional(),
   credit: boundUsd.optional().meta({ description: 'Free credit for the account, in US dollars' }),
 })
 
@@ -260,7 +266,7 @@ function writeEndpoints(parts: ManagementParts, show: Shown): readonly WebEndpoi
       summary: 'Create an API key. Its text is in this answer and is never shown again.',
       body: Wanted,
       answer: NewKey.extend(warnings),
-      reserved: { ...reserved, credit: 'admin', id: 'admin' },
+      reserved: { ...reserved, credit: 'admin', id: 'admin', madeByMember: 'admin' },
       status: 201,
       async run({
         body: { id: wantedId, account, tier = null, qpm = null, name, credit = '0', ...settings },

@@ -45,6 +45,7 @@ function budgetOf(text: string): string {
 
 const tooMany = (): Refusal =>
   new Refusal('state_unfit', 'keys', { hint: hintOf('keys_max', { max: bounds.keysOfAccountMax }) })
+const tierMissing = (): Refusal => new Refusal('state_unfit', 'tier', { hint: hintOf('default_tier_missing') })
 const raced = (): Refusal => new Refusal('state_unfit', 'raced', { hint: hintOf('key_raced') })
 
 export const playgroundEndpoints = (parts: ManagementParts): readonly WebEndpoint[] => [
@@ -61,7 +62,7 @@ export const playgroundEndpoints = (parts: ManagementParts): readonly WebEndpoin
       const of = subjectOf(actor)
       const wanted = { accountId: account, scope, by, of, budget: budget as `${bigint}` }
       const { text, id, expiresMs, result } = await createPlaygroundKey(parts, wanted)
-      requireDone(result, { account_unknown: resourceUnknown, too_many: tooMany, raced })
+      requireDone(result, { account_unknown: resourceUnknown, tier_unknown: tierMissing, too_many: tooMany, raced })
       return {
         body: {
           ...{ id: textId('key', id), name: playgroundKeyName(of), account: textId('acc', account), key: text },

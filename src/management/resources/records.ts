@@ -47,10 +47,10 @@ export function recordEndpoints(parts: ManagementParts, slots: ExportSlots): rea
       }),
       answer: listOf(ShortRecord).extend({
         endedEarly: z.boolean(),
-        missed: z
-          .boolean()
-          .optional()
-          .meta({ description: 'With `settledAfter`: calls were left out, because it was too long ago' }),
+        missed: z.boolean().optional().meta({
+          description:
+            'With `settledAfter`: calls were left out, because it was too long ago, or is of data before a backup was restored',
+        }),
       }),
       async run({ query: { after, limit, settledAfter: settled, ...query }, scope }) {
         const rows = Math.min(limit, bounds.pageRowsMax)

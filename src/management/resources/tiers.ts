@@ -43,6 +43,7 @@ const Tier = z
 const params = z.object({ tier: newTierName })
 
 const inUse = (): Refusal => new Refusal('state_unfit', 'in use', { hint: hintOf('tier_in_use') })
+const isNeeded = (): Refusal => new Refusal('state_unfit', 'needed', { hint: hintOf('tier_is_needed') })
 const isDefault = (): Refusal => new Refusal('state_unfit', 'the default', { hint: hintOf('tier_is_default') })
 
 export function tierEndpoints({
@@ -128,7 +129,8 @@ export function tierEndpoints({
       method: 'DELETE',
       path: '/api/web/tiers/{tier}',
       who: { site: 'admin' },
-      summary: 'Remove a tier that no key, account or limit has, and that is not the `defaultTier` of the site.',
+      summary:
+        'Remove a tier that no key, account or limit has. `standard` and the `defaultTier` of the site are never removed.',
       params,
       changes: ({ tier }) => [`tiers/${tier}`],
       answer: noContent,
@@ -138,6 +140,7 @@ export function tierEndpoints({
           unknown: resourceUnknown,
           in_use: inUse,
           is_default: isDefault,
+          is_needed: isNeeded,
         })
         return {}
       },

@@ -25,12 +25,12 @@ export class FileOwnership {
     return [...this.#owned].filter(name => name.startsWith(prefix)).map(name => name.slice(prefix.length))
   }
 
-  /** Throws if the file describes one of these. Somebody who may not see it gets the answer for an unknown one. */
+  /** Throws if the file describes one of these. What somebody may not see is answered as if it were unknown. */
   async refuseChange(names: readonly string[], { scope, queryWorker }: Viewer): Promise<void> {
-    const owned = names.find(name => this.#owned.has(name))
-    if (owned === undefined || !(await isVisible(owned, { scope, queryWorker }))) return
-    const hint = hintOf('managed_by_file', { name: owned })
-    throw new Refusal('managed_by_file', owned, { hint })
+    for (const owned of names.filter(name => this.#owned.has(name))) {
+      if (!(await isVisible(owned, { scope, queryWorker }))) continue
+      throw new Refusal('managed_by_file', owned, { hint: hintOf('managed_by_file', { name: owned }) })
+    }
   }
 }
 

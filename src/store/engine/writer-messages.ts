@@ -42,4 +42,9 @@ export interface WriterStart {
   readonly lastId: number
 }
 
-export type WriteFault = { readonly message: string; readonly isDiskFull: boolean }
+export interface WriteFault {
+  readonly message: string
+  readonly isDiskFull: boolean
+  /** Other operations would fail, too. Otherwise only this one is wrong. */
+  readonly isOfDatabase: boolean
+}

@@ -2,6 +2,7 @@
 // its results are sent back when it is on the disk.
 
 import type { Database } from 'bun:sqlite'
+import { SQLiteError } from 'bun:sqlite'
 import { mkdirSync, readdirSync, rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { isAudited } from '../audit-log/audited-operations.ts'
@@ -59,6 +60,10 @@ function recover(books: Books): number {
 
 const isFull = (fault: unknown): boolean => (fault as { code?: string }).code === 'SQLITE_FULL'
 
+/** Not where the rows would have broken a rule of their table, nor where the operation itself has thrown. */
+const isOfDatabase = (fault: unknown): boolean =>
+  fault instanceof SQLiteError && !fault.code?.startsWith('SQLITE_CONSTRAINT')
+
 /** Copies the database before a migration, so that a failed upgrade cannot destroy the ledger. */
 function backUpBefore(path: string, version: number): void {
   const folder = join(dirname(path), 'backups')
@@ -69,12 +74,14 @@ function backUpBefore(path: string, version: number): void {
   copyDatabase(db, join(folder, `schema-${version}-${time}.db`))
 }
 
-const tooLate: WriteReply = [null, { message: 'too late', isDiskFull: false }]
+const tooLate: WriteReply = [null, { message: 'too late', isDiskFull: false, isOfDatabase: true }]
 const isLate = (job: WriteJob): boolean => Date.now() >= job.dueMs
 
 function runJob(job: WriteJob): WriteReply {
   if (isLate(job)) return tooLate
-  if (ballast.isDiskFull && needsSpace(job)) return [null, { message: 'no room on the disk', isDiskFull: true }]
+  if (ballast.isDiskFull && needsSpace(job)) {
+    return [null, { message: 'no room on the disk', isDiskFull: true, isOfDatabase: true }]
+  }
   if (isAudited(job.name)) return [operations.runAudited(job)]
   // Writer.run has checked that the input fits the name; the JSON message has lost that type.
   const run = operations.run[job.name] as (input: OperationInput<OperationName>) => OperationResult<OperationName>
@@ -132,7 +139,8 @@ function runAlone(job: WriteJob): WriteReply {
       ballast.release()
       return runAlone(job)
     }
-    return [null, { message: fault instanceof Error ? fault.message : 'unknown error', isDiskFull: full }]
+    const message = fault instanceof Error ? fault.message : 'unknown error'
+    return [null, { message, isDiskFull: full, isOfDatabase: isOfDatabase(fault) }]
   }
 }
 

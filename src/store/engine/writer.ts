@@ -28,7 +28,7 @@ interface QueuedOperation {
 }
 
 const TIMEOUT_CHECK_MS = 250
-/** The writer is unhealthy when a batch takes longer than this, and for this long after a batch failed. */
+/** The writer is unhealthy when a batch takes longer than this, and for this long after the database failed. */
 const UNHEALTHY_MS = 1_000
 /** Returns how long an operation has waited that was queued at the given time. Tests replace it. */
 export type WaitMeasure = (sinceMs: number) => number
@@ -113,7 +113,7 @@ export class Writer {
     return oldest === undefined ? 0 : this.#waitedMs(oldest.sinceMs)
   }
 
-  /** Whether the writer keeps up: the disk has room, the last batch did not fail, and the current one is not slow. */
+  /** Whether the writer keeps up: the disk has room, the database did not fail at the last batch, and the current one is not slow. */
   get isHealthy(): boolean {
     if (this.#isDiskFull || performance.now() < this.#failedMs + UNHEALTHY_MS) return false
     return this.busyMs < UNHEALTHY_MS
@@ -187,7 +187,7 @@ export class Writer {
   #receive(message: string): void {
     const results = JSON.parse(message) as WriteReply[]
     this.#isDiskFull = results.some(([, fault]) => fault?.isDiskFull === true)
-    if (results.every(([, fault]) => fault !== undefined)) this.#failedMs = performance.now()
+    if (results.every(([, fault]) => fault?.isOfDatabase === true)) this.#failedMs = performance.now()
     const batch = this.#batch
     this.#batch = []
     this.onBatch?.(batch.length, performance.now() - this.#batchSentMs)

@@ -99,14 +99,17 @@ const accountOperations: Pick<StepsOf<FundingOperations>, 'createAccount' | 'set
 
 /**
  * Whether the account may use no more after the change than before. A pattern that matches the text of another pattern,
- * including its stars, matches everything that the other pattern matches.
+ * including its stars, matches everything that the other pattern matches. But a denied name without a star must stay: it
+ * denies all names of its model, and a pattern only those that are written somewhere (isRuleAbout).
  */
 function isWithin(change: AccountChange, row: StoredRow<AccountColumns>): boolean {
   const covers = (patterns: readonly string[], other: string): boolean =>
     patterns.some(pattern => matchesGlob(pattern, other))
   const [allows, denies] = [list.read(row.allows), list.read(row.denies)]
   const { allows: newAllows = allows, denies: newDenies = denies } = change
-  if (!(denies ?? []).every(pattern => covers(newDenies ?? [], pattern))) return false
+  const isStillDenied = (denied: string): boolean =>
+    newDenies !== null && (denied.includes('*') ? covers(newDenies, denied) : newDenies.includes(denied))
+  if (!(denies ?? []).every(isStillDenied)) return false
   // Without patterns everything is allowed.
   const isUnlimited = newAllows === null || newAllows.length === 0
   return allows === null || (!isUnlimited && newAllows.every(pattern => covers(allows, pattern)))

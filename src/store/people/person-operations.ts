@@ -69,8 +69,9 @@ const updateProfile = query(
 )
 const findPreferences = query<{ preferences: string | null }>('SELECT preferences FROM person WHERE id = ?1')
 const updatePassword = query('UPDATE person SET password = ?2 WHERE id = ?1 AND removed_ms IS NULL')
+// Nobody else can have this text as an address, because it has no "@".
 const anonymise = query(
-  `UPDATE person SET email = 'removed-' || id || '@invalid', name = 'removed', password = NULL, disabled = 1,
+  `UPDATE person SET email = 'removed-' || id, name = 'removed', password = NULL, disabled = 1,
      role = 'member', removed_ms = ?2, preferences = NULL WHERE id = ?1`,
 )
 const removePersonalData = [

@@ -31,7 +31,7 @@ export interface SettledPage {
   readonly rows: readonly SettledRecord[]
   /** Where the next page begins, also after the last row there is. */
   readonly next: number
-  /** Calls right after `after` are no longer in the log. */
+  /** Calls right after `after` are no longer in the log, or `after` is the number of another database. */
   readonly missed: boolean
 }
 
@@ -52,10 +52,18 @@ const findEnd = query<{ last: bigint | null; first: bigint | null }>(
 
 const readRecord = rowReader(shownRecordColumns)
 
+function* headOfLog(): Steps<number> {
+  return Number((yield* findHead.get())!.seq ?? 0n)
+}
+
 export function* findSettled({ scope, filter, after, limit }: SettledQuery): Steps<SettledPage> {
-  if (after === undefined) return { rows: [], next: Number((yield* findHead.get())!.seq ?? 0n), missed: false }
+  if (after === undefined) return { rows: [], next: yield* headOfLog(), missed: false }
   const { last, first } = (yield* findEnd.get(after))!
-  if (last === null || first === null) return { rows: [], next: after, missed: false }
+  if (last === null || first === null) {
+    // A greater number is from before the data was moved or a backup was restored.
+    const head = yield* headOfLog()
+    return { rows: [], next: Math.min(after, head), missed: after > head }
+  }
   // Numbers have no gaps, except where the rows after `after` were deleted.
   const missed = first > BigInt(after) + 1n
   const sql = new RequestQuery()

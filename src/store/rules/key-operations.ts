@@ -36,6 +36,8 @@ export interface KeyInsert extends Omit<KeyChange, 'tier'>, ScopedInput {
   readonly name: string
   /** Null: the tier of its account, or else the default tier. */
   readonly tier: string | null
+  /** Only for actors without a scope: the key of an actor with one is always a member's. */
+  readonly madeByMember?: boolean | undefined
   readonly credit: MoneyText
   /** The id of the transfer of the credit. */
   readonly creditRef: number
@@ -78,7 +80,7 @@ export interface KeyOperations {
       readonly expiresMs: number
       readonly budget: MoneyText
     }
-    result: { done: 'set' | 'account_unknown' | 'too_many' | 'raced' }
+    result: { done: 'set' | 'account_unknown' | 'tier_unknown' | 'too_many' | 'raced' }
   }
   revokeKey: { input: ScopedInput & { readonly id: number }; result: { done: 'revoked' | 'unknown' } }
 }
@@ -165,7 +167,7 @@ export const keyOperations: StepsOf<KeyOperations> = {
       digest: Buffer.from(key.digest, 'hex'),
       createdMs: nowMs(),
       disabledMs: key.disabled ? nowMs() : null,
-      selfMade: Boolean(key.scope),
+      madeByMember: Boolean(key.scope ?? key.madeByMember),
       playgroundOf: null,
     })
     const gift = { kind: 'gift', ref: key.creditRef, accountId: key.accountId, amount: credit } as const
@@ -205,11 +207,12 @@ export const keyOperations: StepsOf<KeyOperations> = {
     const countMax = bounds.keysOfAccountMax
     if (row === undefined && (yield* countKeys.get(accountId, countMax))!.n >= countMax) return { done: 'too_many' }
     const tier = (yield* findAccountTier.get(accountId))?.tier ?? DEFAULT_TIER
+    if (!(yield* hasTier(tier))) return { done: 'tier_unknown' }
     const bytes = Buffer.from(digest, 'hex')
     const name = playgroundKeyName(key.playgroundOf)
     if (row === undefined) {
       // Like a key that a member has created, also if the actor is staff.
-      yield* insertKey({ ...key, name, tier, digest: bytes, createdMs: nowMs(), disabledMs: null, selfMade: true })
+      yield* insertKey({ ...key, name, tier, digest: bytes, createdMs: nowMs(), disabledMs: null, madeByMember: true })
     } else {
       const { pepper, suffix, expiresMs } = key
       // The text before stays good as long as it was, for another window of the same person.

@@ -16,7 +16,7 @@ export interface TierOperations {
   /** `nowMs` tells which keys of playgrounds are over. */
   removeTier: {
     input: { readonly name: string; readonly nowMs: number }
-    result: { done: 'removed' | 'unknown' | 'in_use' | 'is_default' }
+    result: { done: 'removed' | 'unknown' | 'in_use' | 'is_default' | 'is_needed' }
   }
 }
 
@@ -70,10 +70,11 @@ export const tierOperations: StepsOf<TierOperations> = {
     return { done: updated > 0 ? 'set' : 'unknown' }
   },
   *removeTier({ name, nowMs }) {
+    if (name === DEFAULT_TIER) return { done: (yield* hasTier(name)) ? 'is_needed' : 'unknown' }
     if (name === (yield* defaultTier())) return { done: (yield* hasTier(name)) ? 'is_default' : 'unknown' }
     if ((yield* findUse.get(name, nowMs)) !== undefined) return { done: 'in_use' }
     if ((yield* findOver.get(name, nowMs)) !== undefined) {
-      if (name === DEFAULT_TIER || !(yield* hasTier(DEFAULT_TIER))) return { done: 'in_use' }
+      if (!(yield* hasTier(DEFAULT_TIER))) return { done: 'in_use' }
       yield* moveOver.run(name, nowMs, DEFAULT_TIER)
     }
     return { done: (yield* remove.run(name)) > 0 ? 'removed' : 'unknown' }

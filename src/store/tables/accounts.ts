@@ -32,6 +32,8 @@ export const keyColumns = {
   oldUntilMs: ['old_until_ms', nullable(number), 'audit'],
   disabledMs: ['disabled_ms', nullable(number), 'update', 'audit'],
   revokedMs: ['revoked_ms', nullable(number), 'audit'],
+  /** A member of the account has created the key, not an operator. */
+  madeByMember: ['self_made', flag, 'insert', 'audit'],
   /** The actor whose playground the key is for; null: it is an ordinary key. */
   playgroundOf: ['playground_of', nullable(text), 'insert', 'audit'],
   version: ['version', number, 'audit'],
@@ -42,8 +44,6 @@ export const hiddenKeyColumns = {
   digest: ['digest', bytes, 'insert'],
   /** The mark of the pepper that is used in the digest. */
   pepper: ['pepper', text, 'insert'],
-  /** A member of the account has created the key, not an operator. */
-  selfMade: ['self_made', flag, 'insert'],
 } as const
 
 export const accountColumns = {

@@ -120,7 +120,7 @@ test('a key is read as it was inserted, and as it was changed', () => {
     insertKey({
       ...key,
       pepper: 'p',
-      selfMade: false,
+      madeByMember: false,
       playgroundOf: null,
       strict: true,
       allows: ['a/*', 'b'],

@@ -123,6 +123,8 @@ export const hints: Readonly<Record<HintCode, string>> = {
   default_tier_unknown: '“defaultTier”：没有此名称的等级。',
   tier_in_use: '还有密钥、账户或限额使用此等级。请先更改它们。',
   tier_is_default: '此等级是设置中的“defaultTier”。请先在设置中选择其他等级。',
+  tier_is_needed: '没有等级的账户的密钥会使用此等级，因此不能删除。',
+  default_tier_missing: '该账户没有等级，且等级“standard”不存在。请先为该账户设置等级。',
   not_to_yourself: '您不能对自己执行此操作。',
   email_taken: '另一个人已使用此电子邮箱登录。',
   email_taken_sign_in: '另一个人已使用此电子邮箱。如果是您，请直接登录。',
