@@ -65,11 +65,11 @@ export function parseMoment(given: Given, name: string): string | null | undefin
     : daysAhead(days)
 }
 
-/** A number of days. Dates have no more. */
+/** A number of days, at least one. Dates have no more. */
 export function parseDays(given: Given, name: string): number | undefined {
   if (given === undefined) return undefined
-  if (/^\d{1,5}$/.test(text(given))) return Number(given)
-  throw new Problem(`${name} must be a number of days, at most 99999.`)
+  if (/^[1-9]\d{0,4}$/.test(text(given))) return Number(given)
+  throw new Problem(`${name} must be a number of days, from 1 to 99999.`)
 }
 
 export const daysAhead = (days: number | string): string => new Date(Date.now() + Number(days) * DAY_MS).toISOString()

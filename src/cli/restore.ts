@@ -55,7 +55,8 @@ export async function restore(input: CommandFields, write: Say): Promise<void> {
   const store = await duringMigration(data, open, during)
   try {
     const audit = await during({ label: 'auditing the restored data' }, () => buildSend(store.manage).machine('audit'))
-    say(`Restored to ${data}: ${audit.accounts} accounts, ${audit.transfers} transfers, ${audit.records} records.`)
+    const records = audit.records === null ? 'records not counted' : `${audit.records} records`
+    say(`Restored to ${data}: ${audit.accounts} accounts, ${audit.transfers} transfers, ${records}.`)
     for (const line of tableLines(audit.findings as CommandFields[])) say(line)
     if (input.json === true) write(jsonText({ folder: data, before: aside ?? null, ...audit }))
     if ((audit.findings as CommandFields[]).length > 0) process.exitCode = 1

@@ -32,7 +32,7 @@ export function buildSend(request: ControlHandler, { names = {}, unknown }: Erro
     // An empty id makes another path.
     const isUnknown = error.code === 'resource_unknown' || error.code === 'path_unknown'
     const message = isUnknown ? (unknown ?? error.message) : error.message
-    throw new RequestProblem(withNames(error.sentence ?? message, names), error.code)
+    throw new RequestProblem(withNames(withoutBody(error.sentence ?? message), names), error.code)
   }
   const read = async (answer: Response): Promise<CommandFields> => (answer.status === 204 ? {} : await readJson(answer))
   const send = async (method: string, path: string, body?: unknown): Promise<CommandFields> =>
@@ -60,6 +60,10 @@ export const queryOf = (query: CommandFields): Record<string, string> =>
   Object.fromEntries(
     Object.entries(query).flatMap(([name, value]) => (value === undefined ? [] : [[name, String(value)]])),
   )
+
+/** A rule about several fields is one of the body, which nobody who types a command has written. */
+const withoutBody = (text: string): string =>
+  text.replace(/^The body is not valid: (.)/, (_, first: string) => first.toUpperCase())
 
 /** `members.0.weight` becomes `<members> (weight)`. */
 function withNames(text: string, names: Readonly<Record<string, string>>): string {

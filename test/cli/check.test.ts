@@ -120,6 +120,16 @@ const rows: Record<string, readonly [bring: () => unknown, about: string | RegEx
     /Correct WEIR_DRAIN_SECONDS/,
   ],
   'an unknown log level': [() => (env.LOG_LEVEL = 'loud'), 'LOG_LEVEL', /Correct LOG_LEVEL/],
+  'a local server that is misspelt': [
+    () => (env.WEIR_LOCAL_SERVERS = 'vllm=8001,olama=11500'),
+    'WEIR_LOCAL_SERVERS',
+    /^Did you mean ollama\?/,
+  ],
+  'a local server that does not exist': [
+    () => (env.WEIR_LOCAL_SERVERS = 'openai=11500'),
+    'WEIR_LOCAL_SERVERS',
+    /^Local servers are .*\bollama\b/,
+  ],
   'an invalid proxy': [() => (env.WEIR_PROXY = 'socks5://gate'), 'WEIR_PROXY', /Correct WEIR_PROXY/],
   'invalid private hosts': [() => (env.WEIR_PRIVATE_HOSTS = 'a b'), 'WEIR_PRIVATE_HOSTS', /Correct WEIR_PRIVATE_HOSTS/],
   'a setting that is misspelt': [() => (env.WEIR_ATEMPTS = '2'), 'WEIR_ATEMPTS', /Did you mean WEIR_ATTEMPTS\?/],

@@ -121,6 +121,19 @@ describe('a backup under load', () => {
     expect(readdirSync(previousData)).toEqual(expect.arrayContaining(['weir.db', 'pepper', 'jwt-secret']))
     expect(await weirSays(previousData, `balance ${key}`)).toMatch(/balance +3\.00/)
   })
+
+  test('without an intact schema is not said to have lost the records, which the audit does not read then', async () => {
+    const [copy, data] = [join(base, 'incomplete'), join(base, 'from-incomplete')]
+    cpSync(backup, copy, { recursive: true })
+    const db = openWriter(join(copy, 'weir.db'))
+    db.run('DROP INDEX audit_actor')
+    db.close()
+    const refused = await weir(data, `restore ${copy}`)
+    expect([refused.code, refused.stdout]).toEqual([1, expect.stringContaining('index audit_actor is missing')])
+    expect(refused.stdout).not.toContain('when it was made')
+    const { stdout } = await weir(data, `restore ${copy} --despite-findings`)
+    expect(stdout).toMatch(/\nRestored to .*: 8 accounts, \d+ transfers, records not counted\.\n/)
+  })
 })
 
 test('a backup holds the stored bodies and the key that decrypts them', async () => {

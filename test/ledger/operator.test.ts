@@ -236,14 +236,14 @@ const steps: readonly Step[] = [
   [
     'prices backtest --tier pro --multiplier 2000 --days 1e9',
     1,
-    /^weir: --days must be a number of days, at most 99999/,
+    /^weir: --days must be a number of days, from 1 to 99999/,
   ],
   ['prices backtest --tier pro --multiplier 2000 --json', 0, /"difference": "0\.0000/],
-  [
-    'prices backtest demo/echo',
-    1,
-    /^weir: The body is not valid: give a <model> and its <price>, or a --tier and its --multiplier/,
-  ],
+  ['prices backtest demo/echo', 1, /^weir: Give a <model> and its <price>, or a --tier and its --multiplier\.\n$/],
+  ['prices backtest --tier nope --multiplier 2000', 1, /^weir: Unknown tier "nope"\. Tiers: .*\bpro\b/],
+  ['prices backtest nope/echo {price}', 1, /^weir: Unknown provider "nope"\.\n$/],
+  ['prices backtest demo/none-such {price}', 0, /^calls +0\n/],
+  ['prices backtest --tier pro --multiplier 2000 --days 0', 1, /^weir: --days must be a number of days, from 1/],
   ['prices set demo/echo {price}', 0, /origin +operator\nversion +\d+\nprice +\{"input":"1\.00","output":"2\.00"\}/],
   ['prices show demo/echo', 0, /operator +cli [^]*\n.* shipped /],
   [

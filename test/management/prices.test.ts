@@ -169,6 +169,8 @@ describe('a backtest', () => {
     { model: MODEL, price: { input: '1', output: '1' }, from: '1999-01-01T00:00:00Z' },
     { model: MODEL, price: { input: '1', output: '1' }, before: '1999-01-01T00:00:00Z' },
     { model: MODEL, price: { input: '1', output: '1' }, pricePerMille: 5 },
+    { model: 'nothing/echo', price: { input: '1', output: '1' } },
+    { tier: 'nothing', pricePerMille: 5 },
   ]
   test.each(wrong)('of %j is refused', async body => expect((await trial(body)).status).toBe(400))
 })

@@ -1,5 +1,5 @@
-// weir check: reports everything that would stop the gateway from starting, all at once, without starting it. It
-// creates and changes nothing. It requests the list of models from the base URLs that are set.
+// weir check: reports everything that would stop the gateway from starting, and other faults in its settings and data, all
+// at once, without starting it. It creates and changes nothing. It requests the list of models from the base URLs that are set.
 
 import { sendControlRequest } from '../../http/server/control-socket.ts'
 import type { CheckFinding } from '../../management/doctor/finding.ts'

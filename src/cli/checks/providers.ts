@@ -1,10 +1,12 @@
 // Checks every provider file by itself, with its keys and base URLs from the environment, and then builds a catalogue
 // of the valid ones.
 
+import { nearestName } from '../../base/text/nearest-name.ts'
 import type { ProviderFile } from '../../boot/load-catalogue.ts'
 import { providerFolders, readProviderFolder } from '../../boot/load-catalogue.ts'
 import type { Config } from '../../config.ts'
 import { ConfigError } from '../../config.ts'
+import { checkServerNames } from '../../features/local-servers/local-servers.ts'
 import type { CheckFinding } from '../../management/doctor/finding.ts'
 import type { Catalogue } from '../../upstreams/catalogue.ts'
 import { buildCatalogue } from '../../upstreams/catalogue.ts'
@@ -37,6 +39,7 @@ export function checkProviders(config: Config, known: Set<string>): ProviderChec
     return findings.every(({ weight }) => weight !== 'problem')
   })
   const catalogue = catalogueOf(config, validFiles)
+  troubles.push(...checkLocalServers(config, catalogue))
   const isOnlyDemo = catalogue.all().every(({ providerId }) => catalogue.providers.get(providerId)?.builtIn)
   if (isOnlyDemo) {
     const remedy = 'Set the API key of a provider, such as OPENAI_API_KEY. .env.example lists the names.'
@@ -47,6 +50,16 @@ export function checkProviders(config: Config, known: Set<string>): ProviderChec
 
 function catalogueOf({ env, privateHosts, proxy, demo }: Config, files: readonly ProviderFile[]): Catalogue {
   return buildCatalogue({ files, env, privateHosts, proxy, builtInUrl: demo ? PLACEHOLDER_URL : undefined })
+}
+
+function checkLocalServers({ localServers }: Config, { providers }: Catalogue): readonly CheckFinding[] {
+  const { unknown, allowed } = checkServerNames(localServers, providers)
+  return unknown.map(name => {
+    const near = nearestName(name, allowed)
+    const remedy = near === undefined ? `Local servers are ${allowed.join(', ')}.` : `Did you mean ${near}?`
+    const message = `It names ${name}, which is no local server. Only the servers that it names are looked for.`
+    return problem('WEIR_LOCAL_SERVERS', message, remedy)
+  })
 }
 
 function checkFile(config: Config, file: ProviderFile, known: Set<string>): readonly CheckFinding[] {

@@ -99,7 +99,7 @@ export const bookRows: Readonly<Record<string, CliCommand>> = {
     {
       usage: 'restore <backup folder> [--despite-findings] [--progress]',
       description:
-        'replace the data with a backup; the old data is kept in a folder beside it; Weir must not be running',
+        'replace the data with a backup; the old data is kept in a folder inside the data folder; Weir must not be running',
       positionals: ['folder'],
       flags: ['despite-findings', 'progress'],
     },

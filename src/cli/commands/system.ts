@@ -23,8 +23,8 @@ export const systemRows: Readonly<Record<string, CliCommand>> = {
     {
       usage: 'check',
       description:
-        'report everything that would stop Weir from starting: reads settings, provider files, secrets and rules as a ' +
-        'start does; exit code 1 if there is a problem',
+        'report what would stop Weir from starting, and other faults in its settings and data: reads settings, provider ' +
+        'files, secrets and rules as a start does; exit code 1 if there is a problem',
     },
     async input => (await import('../checks/check.ts')).check(outputOf(input), printLine),
   ),

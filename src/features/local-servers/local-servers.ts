@@ -74,11 +74,9 @@ export class LocalServers {
 
   #warnOfUnknown(): void {
     const { catalogue, ports, log } = this.#parts
-    const servers = [...catalogue.providers.values()].flatMap(one => (one.localServer === undefined ? [] : [one.id]))
-    for (const provider of typeof ports === 'string' ? [] : ports.keys()) {
-      if (servers.includes(provider)) continue
-      log.warn('WEIR_LOCAL_SERVERS names a provider that is no local server', { provider, allowed: servers.join() })
-    }
+    const { unknown, allowed } = checkServerNames(ports, catalogue.providers)
+    for (const provider of unknown)
+      log.warn('WEIR_LOCAL_SERVERS names a provider that is no local server', { provider, allowed: allowed.join() })
   }
 
   /** Looks at all servers at once, or joins the search that is running. */
@@ -190,6 +188,13 @@ export class LocalServers {
       throw fault
     }
   }
+}
+
+/** Which of the named servers are no local servers, and the names of those that are. */
+export function checkServerNames(ports: LocalServerPorts, providers: Catalogue['providers']) {
+  const allowed = [...providers.values()].flatMap(one => (one.localServer === undefined ? [] : [one.id]))
+  const named = typeof ports === 'string' ? [] : [...ports.keys()]
+  return { unknown: named.filter(name => !allowed.includes(name)), allowed }
 }
 
 /** Whether a JSON value has the field; in a list, each of at least one row. */

@@ -51,7 +51,7 @@ export function showAudit({ findings, ...seen }: AuditReport): MachineAnswer {
   return {
     books: findings.length === 0 ? 'agree' : 'do not agree',
     transfers: seen.transfers,
-    records: seen.records,
+    records: seen.records ?? null,
     accounts: seen.accounts,
     openHolds: seen.holds,
     seconds: Number((seen.tookMs / 1_000).toFixed(2)),

@@ -2,7 +2,7 @@
 
 import * as z from 'zod'
 import { bounds } from '../../base/bounds.ts'
-import { Refusal } from '../../base/errors.ts'
+import { Refusal, refusal } from '../../base/errors.ts'
 import { hintOf } from '../../base/hints.ts'
 import { formatUsd, nanos } from '../../base/money/money.ts'
 import type { ManagementParts } from '../management-parts.ts'
@@ -12,6 +12,7 @@ import { isModelName } from '../prices/price-changes.ts'
 import { must } from '../web/issue-text.ts'
 import type { WebEndpoint } from './endpoint.ts'
 import { endpoint, idOf, time, timeInput } from './endpoint.ts'
+import { tierUnknown } from './list-queries.ts'
 import { money } from './money-input.ts'
 import { parsePriceField, writtenPrice } from './prices.ts'
 
@@ -61,9 +62,19 @@ function rangeOf({ from, before }: BacktestBody, nowMs: number): BacktestRange {
 const triedOf = ({ price, tier, pricePerMille }: BacktestBody): BacktestProposal =>
   price === undefined ? { tier: tier!, perMille: pricePerMille! } : { price: parsePriceField({ price }) }
 
+/** Refuses names that do not exist: no call has them, so all sums would be 0. A model may exist in old records only. */
+async function refuseUnknownNames(parts: ManagementParts, { model, tier }: BacktestBody): Promise<void> {
+  const provider = model?.slice(0, model.indexOf('/'))
+  if (provider !== undefined && !parts.catalogue().providers.has(provider))
+    throw refusal('field_invalid', hintOf('provider_unknown', { provider }), 'model')
+  if (tier === undefined) return
+  if ((await parts.queryWorker.query('tier', { name: tier })) === null) throw await tierUnknown(parts, tier)
+}
+
 const Rate = z.object({ source: z.string(), rate: money })
 
-export function priceTrialEndpoints({ priceTrials, dateMs }: ManagementParts): readonly WebEndpoint[] {
+export function priceTrialEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
+  const { priceTrials, dateMs } = parts
   return [
     endpoint({
       method: 'POST',
@@ -74,6 +85,7 @@ export function priceTrialEndpoints({ priceTrials, dateMs }: ManagementParts): r
       answer: Backtest,
       async run({ body: request }) {
         const range = rangeOf(request, dateMs())
+        await refuseUnknownNames(parts, request)
         const { model, account: accountId, key: keyId } = request
         const wanted = { ...range, proposal: triedOf(request), model, accountId, keyId }
         const result = await priceTrials.backtest(buildBacktestQuery(wanted))

@@ -161,9 +161,12 @@ function badName(to: string, madeAt: string): string {
 /** Writes a time so that it can be part of a file name. */
 const inName = (time: string): string => time.replaceAll(':', '-')
 
+const countedTables = ['accounts', 'transfers', 'records', 'holds'] as const
+
 interface BackupNote {
   readonly schema?: number
-  readonly rows?: Readonly<Record<'accounts' | 'transfers' | 'records' | 'holds', number>>
+  /** Without a table that could not be read. */
+  readonly rows?: Readonly<Partial<Record<(typeof countedTables)[number], number | undefined>>>
   /** Backups of earlier versions have none. */
   readonly files?: Readonly<Record<string, string>>
 }
@@ -255,13 +258,12 @@ async function changedFileFindings(folder: string, { files = {} }: BackupNote): 
 
 /** Findings for a database that is consistent in itself but has other numbers of rows than the backup noted. */
 function rowCountFindings(report: AuditReport, { rows = report }: BackupNote): readonly AuditFinding[] {
-  const countedTables = ['accounts', 'transfers', 'records', 'holds'] as const
-  return countedTables
-    .filter(name => rows[name] !== report[name])
-    .map(name => {
-      const counts = { found: report[name], table: name, noted: rows[name] }
-      return createFinding({ check: 'file', key: name, hint: hintOf('found_backup_rows', counts) })
-    })
+  return countedTables.flatMap(name => {
+    const [found, noted] = [report[name], rows[name]]
+    if (found === undefined || noted === undefined || found === noted) return []
+    const hint = hintOf('found_backup_rows', { found, table: name, noted })
+    return [createFinding({ check: 'file', key: name, hint })]
+  })
 }
 
 /**

@@ -30,7 +30,8 @@ export interface AuditReport {
   readonly findings: readonly AuditFinding[]
   /** The numbers of rows that have been read so far. */
   readonly transfers: number
-  readonly records: number
+  /** Undefined if they were not read, because the database itself is damaged. */
+  readonly records: number | undefined
   readonly accounts: number
   readonly holds: number
   /** When the last pass ended, and how long it took. */

@@ -120,7 +120,7 @@ export class AuditPasses {
     if (hasIndexes) findings.push(...(await this.#checkSuspects()))
     if (hasIndexes && this.#db.hasDailyHashes) findings.push(...(await this.#checkDays()))
     const { accounts, holds } = this.#balances.counts
-    const { records } = this.#rowsRead
+    const records = hasIndexes ? this.#rowsRead.records : undefined
     const read = { transfers, records, accounts, holds }
     const report = { ...read, findings, tookMs: performance.now() - startMs, atMs: Date.now() }
     this.#lastPass = version === undefined ? undefined : { version, report }
