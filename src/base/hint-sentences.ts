@@ -253,6 +253,8 @@ const routes = {
   route_disabled: 'No channel can serve this name: these channels are disabled: {channels}.',
   route_no_provider: '{member}: there is no such provider and no such model name.',
   route_no_model: '{member}: {provider} has no such model.',
+  route_member_weight:
+    '{member}: a weight must be a whole number, at least 0. In a file it is the field "weight" of the member.',
   route_twice: 'The name {name} is configured twice.',
   route_members_max: 'The name {name} stands for {count} models; at most {max} are allowed.',
   route_name_stars: 'The name {name} may contain only one *.',

@@ -179,6 +179,11 @@ const cases: readonly (readonly [what: string, file: string, problem: string | R
     'weir.yaml:4: modelNames[0].members: openai/no-such-model: OpenAI has no such model.',
   ],
   [
+    'a weight in the name of a member',
+    `${good}modelNames:\n  - {name: 'openai/*', members: ['openai/*']}\n  - {name: one, members: [openai/gpt-4o=2]}`,
+    /^weir\.yaml:5: modelNames\[1\]\.members: openai\/gpt-4o=2: a weight must be a whole number, at least 0\. In a file /,
+  ],
+  [
     'a price of an unknown provider',
     `${good}prices:\n  - {model: openia/gpt-4o-mini, price: {input: '1', output: '2'}}`,
     /^weir.yaml:4: prices\[0\].model: there is no provider "openia"; did you mean "openai"\?; providers: /,

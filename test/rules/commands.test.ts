@@ -214,7 +214,9 @@ describe('routes', () => {
       ['x', 'brook/trout=1000001'],
       /^<members> \(weight\) is not valid: it must be at most 1000000\.$/,
     ],
-    ['a negative weight', ['x', 'brook/trout=-1'], /Brook has no such model/],
+    ['a negative weight', ['x', 'brook/trout=-1'], /^brook\/trout=-1: a weight must be a whole number, at least 0\./],
+    ['half a weight', ['x', 'open/any=2.5'], /^open\/any=2\.5: a weight must be a whole number/],
+    ['a weight that is a word', ['x', 'brook/trout=x'], /^brook\/trout=x: a weight must be a whole number/],
     ['a member twice', ['x', 'brook/trout then brook/trout=2'], /^brook\/trout is listed twice\.$/],
     ['too many members', ['x', many], /^<members> is not valid: it must have at most 32 items\.$/],
     ['a member of two stars', ['x*', 'brook/*a*'], /may contain only one \*/],
@@ -236,6 +238,19 @@ describe('routes', () => {
   test.each(bad)('%s is refused', (_name, [name, members, more], pattern) =>
     expectRefused('routes set', { name, members: members.split(' '), ...more }, pattern),
   )
+
+  test('are checked if a pattern matches their members, too', async () => {
+    await set('brook/*', 'brook/* then pool/*')
+    await set('fast-*', 'brook/* then open/*')
+    await set('x', 'brook/trout fast-any')
+    const bad = [
+      ['brook/salmon', /^brook\/salmon: Brook has no such model\.$/],
+      ['brook/trout=2.5', /^brook\/trout=2\.5: a weight must be a whole number/],
+      ['fast-any=-1', /^fast-any=-1: a weight must be a whole number/],
+    ] as const
+    for (const [member, says] of bad) await expectRefused('routes set', { name: 'x', members: [member] }, says)
+    for (const name of ['x', 'brook/*', 'fast-*']) await operator.run('routes remove', { name })
+  })
 
   test('with a loop are refused, however long, even if two are set at once', async () => {
     await set('a', 'brook/trout')

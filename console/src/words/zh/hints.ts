@@ -210,6 +210,7 @@ export const hints: Readonly<Record<HintCode, string>> = {
   route_disabled: '没有渠道可以提供此名称，以下渠道已停用：{channels}。',
   route_no_provider: '{member}：没有此供应商，也没有此模型名称。',
   route_no_model: '{member}：{provider} 没有此模型。',
+  route_member_weight: '{member}：权重须为整数，且不小于 0。在文件中，权重是成员的字段 weight。',
   route_twice: '名称 {name} 配置了两次。',
   route_members_max: '名称 {name} 代表 {count} 个模型，最多允许 {max} 个。',
   route_name_stars: '名称 {name} 最多只能有一个 *。',
