@@ -179,9 +179,23 @@ describe('routes', () => {
     await set('brook/trout', 'brook/trout then pool/trout')
     await set('fish-*', 'brook/* then pool/*')
     expect((await rows('routes')).map(({ name }) => name)).toEqual(['best', 'brook/trout', 'fast', 'fish-*'])
-    const { warnings } = await operator.run('routes remove', { name: 'fast' })
-    expect(warnings).toEqual(['"best" still lists this name and now ignores it.'])
-    for (const name of ['best', 'brook/trout', 'fish-*']) await operator.run('routes remove', { name })
+    for (const name of ['best', 'fast', 'brook/trout', 'fish-*']) await operator.run('routes remove', { name })
+  })
+
+  test('name those that lose a member when one is removed', async () => {
+    await set('fast', 'brook/perch')
+    await set('brook/trout', 'brook/trout then pool/trout')
+    await set('fish-*', 'brook/*')
+    await set('best', 'fast then brook/trout')
+    await set('cheap', 'fast fish-perch')
+    await set('other', 'brook/trout')
+    const remove = async (name: string) => (await operator.run('routes remove', { name })).warnings
+    const lost = (names: string) => [`These model names have members that no longer exist, and ignore them: ${names}.`]
+    // The model of this name is still there.
+    expect(await remove('brook/trout')).toEqual([])
+    expect(await remove('fast')).toEqual(lost('best, cheap'))
+    expect(await remove('fish-*')).toEqual(lost('cheap'))
+    for (const name of ['best', 'cheap', 'other']) expect(await remove(name)).toEqual([])
   })
 
   test('to a model without a channel are accepted with a warning', async () => {

@@ -299,7 +299,7 @@ export const hints: Readonly<Record<HintCode, string>> = {
   warn_no_channel_left: '{provider} 没有剩余的渠道：对其模型的调用会得到 503。',
   warn_weights: '{provider} 优先级 {priority} 的所有渠道权重都是 0，因此平均分配调用。',
   warn_no_channel_yet: '这些模型还没有渠道。在有渠道之前，对此名称的调用会得到 503。',
-  warn_still_listed: '“{name}”仍列出此名称，现在会忽略它。',
+  warn_still_listed: '以下模型名称有已不存在的成员，会忽略它们：{names}。',
   warn_own_prices: '匹配且有自己价格的模型保持原价：{count} 个。',
   warn_unlisted: '{provider} 没有列出“{model}”。现在对它的调用会按此价格发往那里。',
   warn_unlisted_near: '{provider} 没有列出“{model}”。现在对它的调用会按此价格发往那里。您是否想输入“{near}”？',
