@@ -318,7 +318,12 @@ describe('channels', () => {
 
   test('may be named by their position in the list', async () => {
     expect(await set('brook#2', { weight: '2' })).toMatchObject({ id: two, weight: 2 })
-    await operator.run('channels reset', { channel: 'brook#2' })
+    await expectRefused('channels move', { from: 'brook#1', to: 'brook#1' }, /^The two channels are the same/)
+    expect(await operator.run('channels move', { from: 'brook#2', to: 'brook#1' })).toMatchObject({
+      id: one,
+      weight: 2,
+    })
+    await operator.run('channels reset', { channel: 'brook#1' })
     expect(operator.store.rules.current.channels).toEqual([])
   })
 
