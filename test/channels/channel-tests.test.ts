@@ -107,7 +107,7 @@ describe('the model list of an upstream', () => {
     const baseUrl = setup.harness.upstream.url + base
     const id = await createChannel(`list-${dialect}`, { baseUrl, speaks: { [dialect]: paths }, models })
     const { body } = await setup.ask('POST', channelPath(id, '/fetch-models'))
-    expect(body).toMatchObject({ known: ['echo'], gone: ['long-gone'], priced: ['echo'] })
+    expect(body).toMatchObject({ known: ['echo'], gone: ['long-gone'], priced: ['echo', 'long-gone'] })
     expect((body.fresh as string[]).toSorted()).toEqual(modelIds.filter(model => model !== 'echo').toSorted())
   })
 
