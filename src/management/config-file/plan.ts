@@ -389,7 +389,8 @@ class PlanBuilder {
     return { first, last }
   }
 
-  #removalOf({ noun, remove, removal }: Subject, current: Current): readonly PlannedChange[] {
+  #removalOf(subject: Subject, current: Current): readonly PlannedChange[] {
+    const { noun, remove, removal } = subject
     if (remove === undefined) {
       this.#warnings.push(`The ${noun} ${current.label} (${current.id}) is not in the file, but it cannot be removed.`)
       return []
@@ -399,7 +400,8 @@ class PlanBuilder {
       const text = `--prune would remove the ${noun} ${current.label}, but ${current.inUse}. Add it to the file.`
       this.#problems.push(`${this.#parts.file.name}: ${text}`)
     }
-    const about = { noun, label: current.label, place: this.#parts.file.name, removal }
+    const label = this.#labelOf(subject, { ...current.fields, ...current.names })
+    const about = { noun, label, place: this.#parts.file.name, removal }
     return [{ action: 'remove', ...about, fields: {}, run: ({ client }) => remove(client, current) }]
   }
 
