@@ -355,6 +355,10 @@ webhooks: [{url: "http://10.0.0.1/", events: [balance.low]}]`
     expect((await alone('export --only moddelNames', '')).stderr).toContain(
       'Unknown list "moddelNames". Lists: settings, ',
     )
+    expect(await alone('export --only ,', '')).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('--only must name a list. Lists: settings, '),
+    })
   })
 
   test('a job applies a file to a remote gateway with a service token', async () => {
