@@ -255,6 +255,8 @@ const routes = {
   route_disabled: 'No channel can serve this name: these channels are disabled: {channels}.',
   route_no_provider: '{member}: there is no such provider and no such model name.',
   route_no_model: '{member}: {provider} has no such model.',
+  route_member_weight:
+    '{member}: a weight must be a whole number, at least 0. In a file it is the field "weight" of the member.',
   route_twice: 'The name {name} is configured twice.',
   route_members_max: 'The name {name} stands for {count} models; at most {max} are allowed.',
   route_name_stars: 'The name {name} may contain only one *.',
@@ -353,7 +355,7 @@ const warnings = {
   warn_no_channel_left: '{provider} has no channel left: calls to its models get 503.',
   warn_weights: 'All channels of {provider} with priority {priority} have weight 0, so they share calls equally.',
   warn_no_channel_yet: 'None of these models has a channel yet. Until one has, calls to this name get 503.',
-  warn_still_listed: '"{name}" still lists this name and now ignores it.',
+  warn_still_listed: 'These model names have members that no longer exist, and ignore them: {names}.',
   warn_own_prices: 'Models that match and have a price of their own keep it: {count}.',
   warn_unlisted: '{provider} does not list "{model}". Calls to it are now sent there, at this price.',
   warn_unlisted_near:

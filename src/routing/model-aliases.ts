@@ -19,13 +19,18 @@ export interface ResolvedModel {
 export interface ModelAliases {
   /** Undefined for a name that no operator has configured. */
   resolve(name: string): ResolvedModel | undefined
+  /** False for a name that only a pattern matches. */
+  isExact(name: string): boolean
 }
 
 export function compileAliases(rows: readonly RouteRow[]): ModelAliases {
   const table = new RouteTable(rows)
   const exact = new Map<string, ResolvedModel>()
   for (const { name } of rows) if (!name.includes('*')) exact.set(name, table.resolve(name)!)
-  return { resolve: name => exact.get(name) ?? (table.hasPatterns ? table.resolve(name) : undefined) }
+  return {
+    resolve: name => exact.get(name) ?? (table.hasPatterns ? table.resolve(name) : undefined),
+    isExact: name => exact.has(name),
+  }
 }
 
 /** Checks rows before they are saved. Throws an Error whose message is shown to the operator. */

@@ -107,7 +107,7 @@ describe('the model list of an upstream', () => {
     const baseUrl = setup.harness.upstream.url + base
     const id = await createChannel(`list-${dialect}`, { baseUrl, speaks: { [dialect]: paths }, models })
     const { body } = await setup.ask('POST', channelPath(id, '/fetch-models'))
-    expect(body).toMatchObject({ known: ['echo'], gone: ['long-gone'], priced: ['echo'] })
+    expect(body).toMatchObject({ known: ['echo'], gone: ['long-gone'], priced: ['echo', 'long-gone'] })
     expect((body.fresh as string[]).toSorted()).toEqual(modelIds.filter(model => model !== 'echo').toSorted())
   })
 
@@ -191,7 +191,9 @@ describe('a route name', () => {
     expect(group.status).toBe(200)
     expect((await setup.ask('GET', 'web/routes?name=team%2F')).body.data).toMatchObject([{ name: 'team/fast' }])
     const gone = await setup.ask('DELETE', route('smart'))
-    expect(gone.body.warnings).toEqual([expect.stringContaining('still lists this name')])
+    expect(gone.body.warnings).toEqual([
+      expect.stringContaining('members that no longer exist, and ignore them: team/fast'),
+    ])
     expect((await setup.ask('GET', route('smart'))).status).toBe(404)
     expect((await setup.ask('DELETE', route('smart'))).status).toBe(404)
   })

@@ -177,7 +177,7 @@ limits: [{resource: concurrency, amount: 1, tier: gold}]
 `
   expect((await apply(harness, file)).plan).toEqual([])
   const { plan, warnings } = await apply(harness, file, { prune: true })
-  expect(plan).toContain('- key goes')
+  expect(plan).toContain('- key pruned/goes')
   expect(plan).toContain('- limit concurrency of tier free')
   expect(plan.join()).not.toContain('price')
   expect(warnings.join('\n')).toContain('is not in the file, but it cannot be removed')
@@ -191,6 +191,26 @@ test('--prune leaves the tier that accounts without a tier need', async () => {
   const { plan, warnings } = await apply(harness, file, { prune: true, dryRun: true })
   expect(plan.join()).not.toContain('- tier standard')
   expect(warnings.join()).toContain('The tier standard (standard) is not in the file, but it cannot be removed.')
+})
+
+test('--prune says of which account and key it removes something', async () => {
+  const content = `
+accounts: [{name: first}, {name: second}]
+keys: [{account: first, name: prod, tier: free}, {account: second, name: prod, tier: free}]
+limits: [{resource: tokens, amount: 1, span: day, account: first}, {resource: tokens, amount: 1, span: day, key: second/prod}]
+webhooks: [{account: first, url: "https://hook.example/x", events: [balance.low]}]
+`
+  await apply(harness, content)
+  const { plan } = await apply(harness, 'keys: []\nlimits: []\nwebhooks: []', { prune: true, dryRun: true })
+  expect(plan).toEqual(
+    expect.arrayContaining([
+      '- key first/prod',
+      '- key second/prod',
+      '- limit tokens/day of account first',
+      expect.stringMatching(/^- limit tokens\/day of key prod \(key_\w+\)$/),
+      '- webhook https://hook.example of first',
+    ]),
+  )
 })
 
 test('--prune of a tier that keys have is refused before anything is changed', async () => {
@@ -342,6 +362,10 @@ webhooks: [{url: "http://10.0.0.1/", events: [balance.low]}]`
     expect((await alone('export --only moddelNames', '')).stderr).toContain(
       'Unknown list "moddelNames". Lists: settings, ',
     )
+    expect(await alone('export --only ,', '')).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('--only must name a list. Lists: settings, '),
+    })
   })
 
   test('a job applies a file to a remote gateway with a service token', async () => {

@@ -12,6 +12,8 @@ beforeAll(async () => {
   harness = await startHarness()
   process.env.RIVER_KEY = 'sk-river-0123456789'
   await harness.manage('PUT', '/api/web/routes/taken', { members: [{ model: 'openai/gpt-4o' }] })
+  const { id } = await harness.manage('POST', '/api/web/accounts', { name: 'Search' })
+  await harness.manage('POST', '/api/web/keys', { account: id, name: 'prod', tier: 'free' })
   await harness.manage('POST', '/api/web/accounts', { name: 'twin' })
   await harness.manage('POST', '/api/web/accounts', { name: 'twin' })
   before = await state()
@@ -141,7 +143,12 @@ const cases: readonly (readonly [what: string, file: string, problem: string | R
   [
     'an account that does not exist',
     `${good}keys:\n  - {account: nobody, name: k, tier: free}`,
-    /^weir\.yaml:4: keys\[0\]\.account: there is no account "nobody"\./,
+    'weir.yaml:4: keys[0].account: there is no account "nobody". There are: Search, twin.',
+  ],
+  [
+    'a misspelt account of the gateway',
+    `${good}keys:\n  - {account: search, name: k, tier: free}`,
+    'weir.yaml:4: keys[0].account: there is no account "search". Did you mean "Search"? There are: Search, twin.',
   ],
   [
     'an account whose name is not unique',
@@ -152,6 +159,11 @@ const cases: readonly (readonly [what: string, file: string, problem: string | R
     'a key that does not exist',
     `${good}limits:\n  - {resource: concurrency, amount: 5, key: twin/none}`,
     /^weir\.yaml:4: limits\[0\]\.key: there is no key "twin\/none"\./,
+  ],
+  [
+    'a misspelt key of the gateway',
+    `${good}limits:\n  - {resource: concurrency, amount: 5, key: Search/prd}`,
+    'weir.yaml:4: limits[0].key: there is no key "Search/prd". Did you mean "Search/prod"? There are: Search/prod. Write account/name, or an id (key_…).',
   ],
   [
     'a limit without its period',
@@ -177,6 +189,11 @@ const cases: readonly (readonly [what: string, file: string, problem: string | R
     'a member that does not exist',
     `${good}modelNames:\n  - {name: one, members: [openai/no-such-model]}`,
     'weir.yaml:4: modelNames[0].members: openai/no-such-model: OpenAI has no such model.',
+  ],
+  [
+    'a weight in the name of a member',
+    `${good}modelNames:\n  - {name: 'openai/*', members: ['openai/*']}\n  - {name: one, members: [openai/gpt-4o=2]}`,
+    /^weir\.yaml:5: modelNames\[1\]\.members: openai\/gpt-4o=2: a weight must be a whole number, at least 0\. In a file /,
   ],
   [
     'a price of an unknown provider',
@@ -240,6 +257,25 @@ test('all mistakes are listed at once, by line', async () => {
     'weir.yaml:3 tiers[1].name',
     'weir.yaml:4 limits',
     'weir.yaml:5 settings.registration',
+  ])
+})
+
+test('the other fields of an entry are checked, too, when its account or its name is not right', async () => {
+  const file = `
+accounts: [{name: twin, tier: nonesuch}]
+keys: [{account: nobody, name: k, tier: nonesuch, expires: '2026-01-01T00:00:00Z'}]
+limits: [{account: nobody, key: nobody/none, tier: nonesuch, resource: tokens, amount: 5}]
+`
+  expect((await problemsOf(harness, file)).map(problem => problem.split(': ', 2)[1]!)).toEqual([
+    'accounts[0].name',
+    'accounts[0].tier',
+    'keys[0].account',
+    'keys[0].tier',
+    'keys[0].expires',
+    'limits[0].account',
+    'limits[0].key',
+    'limits[0].tier',
+    'limits[0]',
   ])
 })
 

@@ -179,9 +179,23 @@ describe('routes', () => {
     await set('brook/trout', 'brook/trout then pool/trout')
     await set('fish-*', 'brook/* then pool/*')
     expect((await rows('routes')).map(({ name }) => name)).toEqual(['best', 'brook/trout', 'fast', 'fish-*'])
-    const { warnings } = await operator.run('routes remove', { name: 'fast' })
-    expect(warnings).toEqual(['"best" still lists this name and now ignores it.'])
-    for (const name of ['best', 'brook/trout', 'fish-*']) await operator.run('routes remove', { name })
+    for (const name of ['best', 'fast', 'brook/trout', 'fish-*']) await operator.run('routes remove', { name })
+  })
+
+  test('name those that lose a member when one is removed', async () => {
+    await set('fast', 'brook/perch')
+    await set('brook/trout', 'brook/trout then pool/trout')
+    await set('fish-*', 'brook/*')
+    await set('best', 'fast then brook/trout')
+    await set('cheap', 'fast fish-perch')
+    await set('other', 'brook/trout')
+    const remove = async (name: string) => (await operator.run('routes remove', { name })).warnings
+    const lost = (names: string) => [`These model names have members that no longer exist, and ignore them: ${names}.`]
+    // The model of this name is still there.
+    expect(await remove('brook/trout')).toEqual([])
+    expect(await remove('fast')).toEqual(lost('best, cheap'))
+    expect(await remove('fish-*')).toEqual(lost('cheap'))
+    for (const name of ['best', 'cheap', 'other']) expect(await remove(name)).toEqual([])
   })
 
   test('to a model without a channel are accepted with a warning', async () => {
@@ -214,7 +228,9 @@ describe('routes', () => {
       ['x', 'brook/trout=1000001'],
       /^<members> \(weight\) is not valid: it must be at most 1000000\.$/,
     ],
-    ['a negative weight', ['x', 'brook/trout=-1'], /Brook has no such model/],
+    ['a negative weight', ['x', 'brook/trout=-1'], /^brook\/trout=-1: a weight must be a whole number, at least 0\./],
+    ['half a weight', ['x', 'open/any=2.5'], /^open\/any=2\.5: a weight must be a whole number/],
+    ['a weight that is a word', ['x', 'brook/trout=x'], /^brook\/trout=x: a weight must be a whole number/],
     ['a member twice', ['x', 'brook/trout then brook/trout=2'], /^brook\/trout is listed twice\.$/],
     ['too many members', ['x', many], /^<members> is not valid: it must have at most 32 items\.$/],
     ['a member of two stars', ['x*', 'brook/*a*'], /may contain only one \*/],
@@ -236,6 +252,19 @@ describe('routes', () => {
   test.each(bad)('%s is refused', (_name, [name, members, more], pattern) =>
     expectRefused('routes set', { name, members: members.split(' '), ...more }, pattern),
   )
+
+  test('are checked if a pattern matches their members, too', async () => {
+    await set('brook/*', 'brook/* then pool/*')
+    await set('fast-*', 'brook/* then open/*')
+    await set('x', 'brook/trout fast-any')
+    const bad = [
+      ['brook/salmon', /^brook\/salmon: Brook has no such model\.$/],
+      ['brook/trout=2.5', /^brook\/trout=2\.5: a weight must be a whole number/],
+      ['fast-any=-1', /^fast-any=-1: a weight must be a whole number/],
+    ] as const
+    for (const [member, says] of bad) await expectRefused('routes set', { name: 'x', members: [member] }, says)
+    for (const name of ['x', 'brook/*', 'fast-*']) await operator.run('routes remove', { name })
+  })
 
   test('with a loop are refused, however long, even if two are set at once', async () => {
     await set('a', 'brook/trout')
@@ -289,7 +318,12 @@ describe('channels', () => {
 
   test('may be named by their position in the list', async () => {
     expect(await set('brook#2', { weight: '2' })).toMatchObject({ id: two, weight: 2 })
-    await operator.run('channels reset', { channel: 'brook#2' })
+    await expectRefused('channels move', { from: 'brook#1', to: 'brook#1' }, /^The two channels are the same/)
+    expect(await operator.run('channels move', { from: 'brook#2', to: 'brook#1' })).toMatchObject({
+      id: one,
+      weight: 2,
+    })
+    await operator.run('channels reset', { channel: 'brook#1' })
     expect(operator.store.rules.current.channels).toEqual([])
   })
 

@@ -621,6 +621,7 @@ export type Hint = {
     | 'route_disabled'
     | 'route_no_provider'
     | 'route_no_model'
+    | 'route_member_weight'
     | 'route_twice'
     | 'route_members_max'
     | 'route_name_stars'

@@ -14,7 +14,7 @@ import { accountEvents } from '../webhooks/events.ts'
 import type { ConfigFile, FileEntry } from './read-file.ts'
 import { refusalText } from './read-file.ts'
 import type { Fields, ManagementClient } from './requests.ts'
-import { listAll } from './requests.ts'
+import { firstPage, listAll } from './requests.ts'
 import { EntryProblem, findAccount, findKey } from './subjects.ts'
 
 /** Notes a problem of a field of an entry. */
@@ -217,7 +217,9 @@ export class References {
         this.#accounts.set(written, String(found.id))
         return String(found.id)
       }
-      report(entry, ['account'], unknownName('account', written, this.#accounts.keys()))
+      const teams = await firstPage(this.#client, '/api/web/accounts', { type: 'team' })
+      const names = new Set([...this.#accounts.keys(), ...teams.map(({ name }) => String(name))])
+      report(entry, ['account'], unknownName('account', written, names))
     } catch (fault) {
       if (!(fault instanceof EntryProblem)) throw fault
       report(entry, ['account'], fault.message)
@@ -238,7 +240,13 @@ export class References {
       this.#keys.set(written, String(found.id))
       return String(found.id)
     }
-    report(entry, ['key'], `${unknownName('key', written, this.#keys.keys())} Write account/name, or an id (key_…).`)
+    const rows = account?.startsWith('acc_') ? await firstPage(this.#client, '/api/web/keys', { account }) : []
+    const others = rows.filter(({ state }) => state !== 'revoked')
+    const names = new Set([
+      ...this.#keys.keys(),
+      ...others.map(({ name }) => `${written.slice(0, slash)}/${String(name)}`),
+    ])
+    report(entry, ['key'], `${unknownName('key', written, names)} Write account/name, or an id (key_…).`)
     return undefined
   }
 }

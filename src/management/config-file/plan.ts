@@ -153,10 +153,9 @@ class PlanBuilder {
   /** Undefined after a problem was reported. */
   async #pairOf(subject: Subject, entry: FileEntry): Promise<Pair | undefined> {
     if (subject.list === 'prices' && !checkPrice(entry, this.#report)) return undefined
-    const fields = await this.#resolve(subject, subject.complete(entry.fields), entry)
-    if (fields === undefined) return undefined
-    const current = await this.#find(subject, fields, entry)
-    if (current === null) return undefined
+    const { fields, isResolved } = await this.#resolve(subject, subject.complete(entry.fields), entry)
+    // The other fields of an entry with a problem are still checked.
+    const current = isResolved ? await this.#find(subject, fields, entry) : undefined
     const id = current?.id ?? subject.idOf(fields)
     const label = this.#labelOf(subject, fields)
     if (subject.list === 'accounts') this.#references.addAccount(id, entry.fields)
@@ -176,21 +175,22 @@ class PlanBuilder {
     return subject.list === 'keys' ? `${String(account)}/${label}` : label
   }
 
-  /** Replaces the names of accounts and keys by their ids. */
-  async #resolve(subject: Subject, fields: Fields, entry: FileEntry): Promise<Fields | undefined> {
-    if (!['keys', 'limits', 'webhooks'].includes(subject.list)) return fields
+  /** Replaces the names of accounts and keys by their ids, those that exist. */
+  async #resolve(subject: Subject, fields: Fields, entry: FileEntry) {
+    if (!['keys', 'limits', 'webhooks'].includes(subject.list)) return { fields, isResolved: true }
+    let isResolved = true
     const resolved: Record<string, unknown> = { ...fields }
     for (const name of ['account', 'key'] as const) {
       if (typeof fields[name] !== 'string') continue
       const token = await this.#references[name](fields[name], entry, this.#report)
-      if (token === undefined) return undefined
-      resolved[name] = token
+      if (token === undefined) isResolved = false
+      else resolved[name] = token
     }
-    return resolved
+    return { fields: resolved, isResolved }
   }
 
-  /** Null after a problem was reported. */
-  async #find(subject: Subject, fields: Fields, entry: FileEntry): Promise<Current | undefined | null> {
+  /** What the gateway has of the entry. Undefined also after a problem was reported. */
+  async #find(subject: Subject, fields: Fields, entry: FileEntry): Promise<Current | undefined> {
     if (subject.find === undefined) {
       const id = subject.idOf(fields)
       return (await this.#read(subject)).find(current => current.id === id)
@@ -200,7 +200,7 @@ class PlanBuilder {
     } catch (fault) {
       if (!(fault instanceof EntryProblem)) throw fault
       this.#report(entry, [entry.fields.id === undefined ? 'name' : 'id'], fault.message)
-      return null
+      return undefined
     }
   }
 
@@ -389,7 +389,8 @@ class PlanBuilder {
     return { first, last }
   }
 
-  #removalOf({ noun, remove, removal }: Subject, current: Current): readonly PlannedChange[] {
+  #removalOf(subject: Subject, current: Current): readonly PlannedChange[] {
+    const { noun, remove, removal } = subject
     if (remove === undefined || current.isPermanent) {
       this.#warnings.push(`The ${noun} ${current.label} (${current.id}) is not in the file, but it cannot be removed.`)
       return []
@@ -399,7 +400,8 @@ class PlanBuilder {
       const text = `--prune would remove the ${noun} ${current.label}, but ${current.inUse}. Add it to the file.`
       this.#problems.push(`${this.#parts.file.name}: ${text}`)
     }
-    const about = { noun, label: current.label, place: this.#parts.file.name, removal }
+    const label = this.#labelOf(subject, { ...current.fields, ...current.names })
+    const about = { noun, label, place: this.#parts.file.name, removal }
     return [{ action: 'remove', ...about, fields: {}, run: ({ client }) => remove(client, current) }]
   }
 

@@ -76,6 +76,16 @@ export async function listNamed(
   return rows
 }
 
+/** The first page, by name, of a list that may be too long to be read whole. */
+export async function firstPage(
+  client: ManagementClient,
+  path: string,
+  query: Record<string, unknown>,
+): Promise<readonly Fields[]> {
+  const { data } = await client.get(path, { ...query, sort: 'name', limit: bounds.pageRowsMax })
+  return data as readonly Fields[]
+}
+
 /** All rows of a list. A file cannot describe more than its lists may have. */
 export async function listAll(
   client: ManagementClient,

@@ -14,6 +14,8 @@ export interface Current {
   readonly fields: Fields
   /** Its path in the management interface. */
   readonly path: string
+  /** The names of the account and the key that its fields have as ids. */
+  readonly names?: { readonly account?: unknown; readonly key?: unknown }
   /** Why it cannot be removed, if nothing else changes. */
   readonly inUse?: string | undefined
   /** It can never be removed, so --prune leaves it. */

@@ -161,7 +161,7 @@ const accounts: Subject = {
 async function currentKey(client: ManagementClient, row: Fields): Promise<Current> {
   const path = `${WEB}/keys/${asText(row.id)}`
   const fields = { ...pickFields(row, fieldsOf('keys')), budgets: await budgetsOf(client, path) }
-  return { id: asText(row.id), label: asText(row.name), path, fields }
+  return { id: asText(row.id), label: asText(row.name), path, fields, names: { account: row.accountName } }
 }
 
 const keyDefaults = Object.fromEntries(
@@ -386,7 +386,9 @@ const limits: Subject = {
   read: async client =>
     (await listAll(client, `${WEB}/limits`)).map(row => {
       const fields = pickFields(row, fieldsOf('limits'))
-      return { id: limitId(fields), label: limitLabel(fields), path: `${WEB}/limits/${asText(row.id)}`, fields }
+      const key = row.key === null ? null : `${asText(row.keyName)} (${asText(row.key)})`
+      const names = { account: row.accountName, key }
+      return { id: limitId(fields), label: limitLabel(fields), path: `${WEB}/limits/${asText(row.id)}`, fields, names }
     }),
   create: ({ client, idOf }, { wanted: { fields } }) =>
     client('POST', `${WEB}/limits`, { ...fields, account: idOf(fields.account), key: idOf(fields.key) }),
@@ -441,6 +443,7 @@ const webhooks: Subject = {
       label: webhookLabel(row),
       path: `${WEB}/webhooks/${asText(row.id)}`,
       fields: { ...pickFields(row, fieldsOf('webhooks')), secret: row.secretMark, secretFrom: row.secretFrom },
+      names: { account: row.accountName },
     })),
   async create(context, { wanted, secret }) {
     const { account, url, events, disabled, secretFrom } = wanted.fields

@@ -200,7 +200,8 @@ function settingEndpoints(parts: ManagementParts, { one }: ChannelHelpers): read
       body: z.strictObject({ to: channelId }),
       changes: ({ channel }, { to }) => ownerOf(parts, channel, to),
       answer: Channel.extend(warnings),
-      async run({ params: { channel: from }, body, by }) {
+      async run({ params, body, by }) {
+        const from = idOf(parts, params.channel)
         const to = idOf(parts, body.to)
         if (channelView(parts, to)?.state === 'gone') throw resourceUnknown()
         const done = await parts.writeQueue(() => moveSettings(parts, by, { from, to }))

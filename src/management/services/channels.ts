@@ -172,10 +172,10 @@ export async function removeChannels(parts: ManagementParts, by: Author, channel
 
 /** Moves the settings of a channel to another one, whose own settings are still the defaults. */
 export async function moveSettings(parts: ManagementParts, by: Author, { from, to }: { from: string; to: string }) {
+  if (from === to) throw refusal('field_invalid', hintOf('channels_same'), 'to')
   const { channels: rows } = await readRules(parts)
   const row = rows.find(({ channel }) => channel === from)
   if (row === undefined) throw refusal('state_unfit', hintOf('settings_none_to_move'))
-  if (from === to) throw refusal('field_invalid', hintOf('channels_same'), 'to')
   if (rows.some(({ channel }) => channel === to)) {
     throw refusal('state_unfit', hintOf('settings_exist'))
   }

@@ -7,6 +7,7 @@ import { checkAliases, compileAliases } from '../../routing/model-aliases.ts'
 import type { AuditActor, ExpectedVersion } from '../../store/audit-log/audited-operations.ts'
 import type { RouteRow } from '../../store/rules/rules.ts'
 import { textOfRoutes } from '../../store/rules/rules.ts'
+import type { Catalogue } from '../../upstreams/catalogue.ts'
 import type { ManagementParts } from '../management-parts.ts'
 import { memberProblem, nameWarning, providersOf, readRules } from './rule-check.ts'
 
@@ -67,11 +68,23 @@ function checkRoute(parts: RouteParts, row: RouteRow, others: readonly RouteRow[
 
 export async function removeRoute(parts: ManagementParts, by: Author, name: string): Promise<Hint | undefined> {
   const { routes } = parts.rules.current
-  const user = routes.find(row => row.name !== name && row.members.some(({ model }) => model === name))
   const result = await parts.writer.run('removeRoute', { name }, by)
   const done: string = result.done
   if (done === 'stale') throw refusal('version_stale', hintOf('route_stale'))
   if (done === 'unknown') throw refusal('resource_unknown', hintOf('route_unknown'))
   await parts.rules.reload()
-  return user && hintOf('warn_still_listed', { name: user.name })
+  const users = usersWithout(name, routes, parts.catalogue())
+  return users.length === 0 ? undefined : hintOf('warn_still_listed', { names: users.join(', ') })
+}
+
+/** The other names of which a member is no model any more without this one. */
+function usersWithout(name: string, routes: readonly RouteRow[], catalogue: Catalogue): readonly string[] {
+  const others = routes.filter(row => row.name !== name)
+  const [before, after] = [compileAliases(routes), compileAliases(others)]
+  const losesAny = (row: RouteRow): boolean =>
+    row.members.some(member => {
+      const alone = { ...row, members: [member] }
+      return !memberProblem(alone, before, catalogue) && memberProblem(alone, after, catalogue) !== undefined
+    })
+  return others.filter(losesAny).map(other => other.name)
 }

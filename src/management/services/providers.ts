@@ -119,7 +119,7 @@ export interface ComparedModels {
   readonly known: readonly string[]
   /** Models of the definition that the upstream does not list. */
   readonly gone: readonly string[]
-  /** Models of the upstream that have a price or are free. */
+  /** Those of all these models that have a price or are free. */
   readonly priced: readonly string[]
 }
 
@@ -128,11 +128,12 @@ export function compareModels(parts: ManagementParts, provider: Provider, listed
   const listedIds = new Set(listed)
   const isPriced = (id: string): boolean =>
     provider.free || provider.models.get(id)?.free === true || prices?.current(`${provider.id}/${id}`) !== undefined
+  const gone = [...provider.models.keys()].filter(id => !listedIds.has(id))
   return {
     fresh: listed.filter(id => !provider.models.has(id)),
     known: listed.filter(id => provider.models.has(id)),
-    gone: [...provider.models.keys()].filter(id => !listedIds.has(id)),
-    priced: listed.filter(isPriced),
+    gone,
+    priced: [...listed, ...gone].filter(isPriced),
   }
 }
 

@@ -64,15 +64,34 @@ export function memberProblem(
   { providers }: Pick<Catalogue, 'providers'>,
 ): Hint | undefined {
   for (const { model: member } of members) {
-    if (member !== name && names.resolve(member) !== undefined) continue
-    const slash = member.indexOf('/')
-    const provider = providers.get(member.slice(0, Math.max(0, slash)))
-    if (provider === undefined) return hintOf('route_no_provider', { member })
-    const model = member.slice(slash + 1)
-    const exists = model.includes('*') || provider.openModels || provider.models.has(model)
-    if (!exists || model === '') return hintOf('route_no_model', { member, provider: provider.name })
+    if (member !== name && names.isExact(member)) continue
+    if (isWithWeight(member, providers)) return hintOf('route_member_weight', { member })
+    // A pattern matches misspelt names, too, so one of the models that it makes of the member must exist.
+    const resolved = member === name ? undefined : names.resolve(member)
+    const problems = (resolved?.members ?? [{ model: member }]).map(({ model }) => modelProblem(model, providers))
+    if (problems.every(problem => problem !== undefined)) return problems[0]
   }
   return undefined
+}
+
+type Providers = Catalogue['providers']
+
+/** True if the member ends in a weight that was not read as one, and is not the id of a model that looks like it. */
+function isWithWeight(member: string, providers: Providers): boolean {
+  const { provider, model } = splitMember(member, providers)
+  return /=[^/]*$/.test(member) && !provider?.models.has(model)
+}
+
+function modelProblem(member: string, providers: Providers): Hint | undefined {
+  const { provider, model } = splitMember(member, providers)
+  if (provider === undefined) return hintOf('route_no_provider', { member })
+  const exists = model.includes('*') || provider.openModels || provider.models.has(model)
+  return exists && model !== '' ? undefined : hintOf('route_no_model', { member, provider: provider.name })
+}
+
+function splitMember(member: string, providers: Providers) {
+  const slash = member.indexOf('/')
+  return { provider: providers.get(member.slice(0, Math.max(0, slash))), model: member.slice(slash + 1) }
 }
 
 type RuleParts = Pick<ManagementParts, 'rules' | 'catalogue'>
