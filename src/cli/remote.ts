@@ -44,14 +44,15 @@ interface RemoteGateway {
 /** Whether commands go to the gateway of WEIR_TOKEN and not to that of this machine. */
 export const isRemote = (): boolean => Boolean(process.env.WEIR_TOKEN?.trim())
 
+export const remoteUrlMissing = (): Problem =>
+  new Problem('WEIR_TOKEN is set. Set WEIR_URL, too: the URL of the gateway, such as https://weir.example.com')
+
 /** The gateway of WEIR_TOKEN; undefined without this variable. `url`: where it is, if the command says that. */
 function remoteGateway(url: string | undefined): RemoteGateway | undefined {
   const token = process.env.WEIR_TOKEN?.trim()
   if (!token) return undefined
   const given = url ?? process.env.WEIR_URL
-  if (!given) {
-    throw new Problem('WEIR_TOKEN is set. Set WEIR_URL, too: the URL of the gateway, such as https://weir.example.com')
-  }
+  if (!given) throw remoteUrlMissing()
   const gateway = { url: parseOrigin(given), token: new Secret(token) }
   warnIfUnencrypted(gateway.url)
   return gateway

@@ -17,7 +17,7 @@ import { dirname, join } from 'node:path'
 import { cliCommands } from '../../src/cli/commands/commands.ts'
 import { programs } from '../../src/cli/programs/programs.ts'
 import { setUpLines } from '../../src/cli/programs/set-up-text.ts'
-import { cleanUp, freshFolder, weir, weirSays } from '../front/weir-process.ts'
+import { cleanUp, freshFolder, serve, stopServed, weir, weirSays } from '../front/weir-process.ts'
 
 const KEY = 'wk-0123456789abcdefghijklmnopqrstuvwxyz'
 const URL = 'https://weir.example.com'
@@ -69,6 +69,33 @@ describe('printing', () => {
     const { code, stdout } = await connect(home, 'claude')
     expect([code, stdout.includes('"ANTHROPIC_AUTH_TOKEN": "wk-…"')]).toEqual([0, true])
     expect(filesIn(home)).toEqual([])
+  })
+
+  test.each([
+    ['127.0.0.1', '127.0.0.1'],
+    ['0.0.0.0', '127.0.0.1'],
+    ['localhost', 'localhost'],
+  ])('the address is that of the running gateway, which listens on %s', async (host, name) => {
+    const folder = freshFolder()
+    const served = await serve(folder, { HOST: host })
+    const { port } = new globalThis.URL(served.url)
+    const { stdout, stderr } = await weir(folder, 'connect claude-code', { HOME: folder, PORT: '1' })
+    expect([/"ANTHROPIC_BASE_URL": "(.*)"/.exec(stdout)?.[1], stderr]).toEqual([`http://${name}:${port}`, ''])
+    await weir(folder, `connect aider --write --key ${KEY}`, { HOME: folder, PORT: '1' })
+    expect(readFileSync(join(folder, '.aider.conf.yml'), 'utf8')).toContain(`http://${name}:${port}/v1`)
+    await stopServed(served)
+  })
+
+  test('without a running gateway, the address of the settings is printed with a warning', async () => {
+    const folder = freshFolder()
+    const { code, stdout, stderr } = await weir(folder, 'connect claude-code', { PORT: '18110' })
+    expect([code, stdout.includes('"http://127.0.0.1:18110"')]).toEqual([0, true])
+    expect(stderr).toStartWith(`weir: warning: no gateway answers on ${folder}, so the address http://127.0.0.1:18110 `)
+  })
+
+  test('with WEIR_TOKEN but without WEIR_URL, no gateway is named', async () => {
+    const { code, stderr } = await weir(freshFolder(), 'connect claude-code', { WEIR_TOKEN: 'wt-x' })
+    expect([code, stderr]).toEqual([1, expect.stringContaining('Set WEIR_URL, too')])
   })
 
   test('a key is not printed into a file that others can read', async () => {
