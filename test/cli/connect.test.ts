@@ -116,6 +116,24 @@ describe('printing', () => {
   })
 
   test.each([
+    [`--model local --key ${KEY}`, {}, `--model local --url ${URL} --key wk-… --write`],
+    [`--key ${KEY}`, { WEIR_KEY: KEY }, `--url ${URL} --write`],
+    [`--key ${KEY}`, { WEIR_KEY: `${KEY}-old` }, `--url ${URL} --key wk-… --write`],
+    ['--key -', { STDIN: KEY }, `--url ${URL} --key - --write`],
+    ['', {}, `--url ${URL} --write`],
+  ])('the command that writes repeats the options %s %p', async (args, env, options) => {
+    const { stdout } = await connect(freshFolder(), `claude-code ${args}`.trim(), env as Record<string, string>)
+    expect(/weir (connect .*)/.exec(stdout)?.[1]).toBe(`connect claude-code ${options}`)
+  })
+
+  test('cursor: a model that the user names is not defined anew', async () => {
+    const home = freshFolder()
+    const step = 'weir routes set'
+    expect((await connect(home, 'cursor')).stdout).toContain(`${step} team-coder `)
+    expect((await connect(home, 'cursor --model smart')).stdout).not.toContain(step)
+  })
+
+  test.each([
     ['cluade-code', 'Did you mean claude-code?'],
     ['nonsense-of-mine', 'must be one of: claude-code,'],
     ['codex --model a"b', '--model must be the name of a model'],

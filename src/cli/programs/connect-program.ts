@@ -40,9 +40,20 @@ async function connect(input: CommandFields): Promise<void> {
   warnOfDoubt(connection)
   const shown = isOutputPublic() ? { ...connection, key: KEY_PLACEHOLDER } : connection
   if (shown.key !== connection.key) warn('others can read the file that the output goes to, so the key is left out')
-  const setUp = program.setUp(shown)
+  const setUp = program.setUp(shown, input.model !== undefined)
   if (input.json === true) return printLine(jsonText({ program: id, title: program.title, ...setUpFields(setUp) }))
-  for (const line of setUpLines({ id, program, setUp, pathOf })) printLine(line)
+  const options = optionsToRepeat(input, connection)
+  for (const line of setUpLines({ id, program, setUp, pathOf, options })) printLine(line)
+}
+
+/** Without the text of the key, which would be in the history of the shell. */
+function optionsToRepeat({ model, url, key }: CommandFields, connection: Connection): readonly string[] {
+  const isKeyInShell = process.env.WEIR_KEY?.trim() === connection.key
+  return [
+    ...(model === undefined ? [] : [`--model ${connection.model}`]),
+    ...(url === undefined ? [] : [`--url ${connection.url}`]),
+    ...(key === undefined || isKeyInShell ? [] : [`--key ${key === '-' ? '-' : KEY_PLACEHOLDER}`]),
+  ]
 }
 
 const warn = (message: string): void => void process.stderr.write(`weir: warning: ${message}\n`)
