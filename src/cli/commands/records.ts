@@ -3,6 +3,8 @@
 import { once } from 'node:events'
 import type { WriteStream } from 'node:fs'
 import { createWriteStream } from 'node:fs'
+import type { NanosPerMillion } from '../../base/money/money.ts'
+import { BILLION, bill, parseUsd } from '../../base/money/money.ts'
 import { exportFormats } from '../../base/text/export-lines.ts'
 import { outcomes } from '../../billing/who-pays.ts'
 import type { CommandFields } from '../connect.ts'
@@ -126,7 +128,7 @@ export const recordRows: Readonly<Record<string, CliCommand>> = {
     description: 'show a call in full: what it cost and why, its attempts, its timings',
     positionals: ['call'],
     ask: async ({ call }, send) => send.get(`/api/web/records/${callId(call)}`),
-    print: fieldLines,
+    print: recordLines,
   }),
   'bodies': defineCommand({
     unknown: 'No bodies are stored for this call.',
@@ -136,6 +138,26 @@ export const recordRows: Readonly<Record<string, CliCommand>> = {
     ask: async ({ call }, send) => send.get(`/api/web/records/${callId(call)}/bodies`),
     print: ({ request, answer }) => [bodyText(request), '', bodyText(answer)],
   }),
+}
+
+export function recordLines(record: CommandFields): readonly string[] {
+  const multiplier = multiplierOf(record)
+  return fieldLines(multiplier === undefined ? record : { ...record, multiplier })
+}
+
+/** What the cost is of the sum of its lines: the multiplier of the tier; undefined if it is 1 or does not follow. */
+function multiplierOf(record: CommandFields): number | undefined {
+  const { lines, cost } = record as {
+    readonly lines: readonly { count: number; rate: string }[]
+    readonly cost: string
+  }
+  const rated = lines.map(({ count, rate }) => ({ count, rate: (parseUsd(rate) ?? 0n) as NanosPerMillion }))
+  const sum = rated.reduce((total, { count, rate }) => total + Number(rate) * count, 0)
+  const charged = parseUsd(cost) ?? 0n
+  if (sum === 0 || charged === 0n) return undefined
+  const perMille = BigInt(Math.round((Number(charged) * Number(BILLION)) / sum))
+  const follows = charged !== bill(rated) && charged === bill(rated, perMille)
+  return follows ? Number(perMille) / 1_000 : undefined
 }
 
 function bodyText(body: unknown): string {
