@@ -38,6 +38,7 @@ async function prepare(running: boolean): Promise<Setting> {
 type Step = readonly [command: string, code: number, says: RegExp, keep?: Record<string, RegExp>]
 
 const AMOUNT = /^weir: <usd> is not valid: US dollars as text, such as "5" or "0\.25": more than 0, at most 999999999/
+const CORRECTION = /^weir: <usd> is not valid: US dollars as text, such as "5" or "-0\.25": not zero, at most 999999999/
 const ABSENT = /^weir: Unknown account\. Use its id \(acc_…\)/
 
 /** In the order in which they run. */
@@ -71,13 +72,13 @@ const steps: readonly Step[] = [
   ['top-up {account} 999999999', 0, /balance +10000000\d\d/],
   ['top-up {account} 999999999', 0, /balance +20000000\d\d/],
   ['top-up {account} 999999999', 1, /^weir: The amount is too large for this account or for the operator's own/],
-  ['adjust {account} -1999999998', 1, AMOUNT],
+  ['adjust {account} -1999999998', 1, CORRECTION],
   ['adjust {account} -999999999', 0, /kind +adjustment\n[^]*amount +-999999999\.00\n/],
   ['adjust {account} -999999999', 0, /balance +10\.99/],
   ['top-up {account} 999999999', 1, /^weir: The amount is too large for this account or for the operator's own/],
   ['adjust {account} -11', 1, /^weir: The balance does not cover this amount\.\n$/],
   ['adjust {account} +0.5', 0, /balance +11\.49/],
-  ['adjust {account} 0', 1, AMOUNT],
+  ['adjust {account} 0', 1, CORRECTION],
 
   ['refund {call} 1', 1, /^weir: The amount is more than the call was charged/],
   ['refund {call}', 0, /kind +refund\naccount +{account}\namount +0\.0000/],
@@ -214,6 +215,7 @@ const steps: readonly Step[] = [
   ['records --outcome refused', 0, /^no calls\n$/],
   ['records --day 2020-01-01', 0, /^no calls\n$/],
   ['records --day 2026-02-30', 1, /^weir: --day must be a day such as/],
+  ['records --min-cost abc', 1, /^weir: --min-cost is not valid: US dollars as text/],
   ['records --min-cost 100', 0, /^no calls\n$/],
   ['records --channel none --status 200 --streamed off --day 2026-01-01', 0, /^no calls\n$/],
   ['records --since yesterday', 1, /^weir: --since must be a day such as/],
