@@ -7,7 +7,7 @@ import { dirname, join } from 'node:path'
 import { Secret } from '../base/secrets/secret.ts'
 import type { ControlHandler } from '../http/server/control-socket.ts'
 import type { CommandFields, ConnectOptions } from './connect.ts'
-import { Problem } from './problem.ts'
+import { Problem, UsageProblem } from './problem.ts'
 
 interface StoredSession {
   readonly url: string
@@ -133,6 +133,9 @@ export async function sendRemoteRequest(ask: RemoteRequest, at: string | undefin
   const gateway = remoteGateway(at)
   const response =
     gateway === undefined ? await sendInSession(ask, at) : await send(gateway.url, { ...ask, token: gateway.token })
+  if (response.status === 415 && ask.body === undefined) {
+    throw new UsageProblem(`The body is missing: give JSON after ${ask.path}, or - for standard input.`)
+  }
   if (response.status >= 400) throw new Problem(errorText(response))
   return response.text
 }

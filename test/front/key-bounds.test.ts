@@ -246,7 +246,7 @@ describe('an invalid option of an operator gets an error message:', () => {
     ['keys set', { qpm: '0' }, '--qpm is not valid: it must be at least 1'],
     ['keys set', { qpm: 'few' }, '--qpm must be a whole number'],
     ['keys set', { name: 'x'.repeat(101) }, '--name is not valid: it must have at most 100 characters'],
-    ['keys rotate', { overlap: '31d' }, '--overlap is not valid: it must be at most'],
+    ['keys rotate', { overlap: '31d' }, '--overlap must be at most 30d.'],
     ['keys rotate', { overlap: '5' }, '--overlap must be a duration such as 90s'],
     ['keys rotate', { overlap: '-1h' }, '--overlap must be a duration such as 90s'],
     ['keys list', { state: 'gone' }, '--state is not valid: it must be one of: active, disabled, expired, revoked'],

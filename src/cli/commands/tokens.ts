@@ -6,7 +6,7 @@ import {
   findServiceToken,
   optionally,
   parseMoment,
-  parseSeconds,
+  parseOverlap,
   requireChange,
   UNKNOWN_TOKEN,
 } from '../input.ts'
@@ -77,7 +77,7 @@ export const tokenRows: Readonly<Record<string, CliCommand>> = {
     options: ['overlap'],
     fields,
     async ask({ token, overlap }, send) {
-      const body = { overlapSeconds: parseSeconds(overlap, '--overlap') }
+      const body = { overlapSeconds: parseOverlap(overlap) }
       return await send('POST', `/api/web/service-tokens/${await findServiceToken(send, token)}/rotate`, body)
     },
     print: ({ token }) => [String(token)],
