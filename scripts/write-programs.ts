@@ -77,7 +77,7 @@ const introduction = `\`weir connect <program>\` prints the settings of a progra
 what changes, keeps everything else in the files, and leaves a copy of each old file beside it
 (\`settings.json.before-weir\`). A file with a key becomes readable for its owner alone. \`--dry-run\` only prints what would
 change. The key is that of the variable \`WEIR_KEY\`, or of \`--key\`; \`--model\` names another model, and \`--url\` another
-gateway than the one of this machine. A second run without them keeps those of the files.
+gateway than the one that runs on the data folder of this machine. A second run without them keeps those of the files.
 
 A file with a key is not written into a folder of git: \`--into-repository\` allows it, if the repository ignores the file
 and its copy. Files that are not UTF-8, and files whose text cannot be changed without risk, are refused.`

@@ -78,6 +78,7 @@ const rules = {
   must_have_no_controls: 'it must not contain control characters',
   must_be_unicode: 'it must not contain half of a surrogate pair',
   must_be_amount: 'US dollars as text, such as "5" or "0.25": more than 0, at most 999999999, at most nine decimals',
+  must_be_correction: 'US dollars as text, such as "5" or "-0.25": not zero, at most 999999999, at most nine decimals',
   must_be_bound: 'US dollars as text, such as "5" or "0.25": not negative, at most 999999999, at most nine decimals',
   must_be_model: 'it must have the form <provider>/<model>',
   must_be_tried_model: 'must have the form <provider>/<model>',
@@ -97,9 +98,9 @@ const rules = {
   must_be_support_url: 'must be an https: or mailto: address',
   must_be_events_once: 'must not contain an event twice',
   must_be_secret: 'must have 32 to 200 visible characters',
-  range_malformed: '{range} is neither an IP address nor a range such as 10.0.0.0/8.',
-  range_prefix: '{range}: the number after the slash must be from {min} to {max}.',
-  range_bits: '{range} has bits set after its prefix. For one address, leave out the /{prefix}.',
+  range_malformed: '{range} is neither an IP address nor a range such as 10.0.0.0/8',
+  range_prefix: '{range}: the number after the slash must be from {min} to {max}',
+  range_bits: '{range} has bits set after its prefix. For one address, leave out the /{prefix}',
 } as const
 
 /** What is wrong with an address that an operator has written. */

@@ -1,6 +1,7 @@
 // Sends the operator's requests: to the gateway that runs on the data folder, or else to the data itself: the files of
 // the folder, or the PostgreSQL database. Other gateways may use that database at the same time.
 
+import { resolve } from 'node:path'
 import type { Secret } from '../base/secrets/secret.ts'
 import type { Store } from '../boot/open-store.ts'
 import type { Config } from '../config.ts'
@@ -31,7 +32,7 @@ function dataConfig(createsData: boolean): Config {
   refuseMovedData(config.dataFolder)
   if (!hasData(config.dataFolder) && (!createsData || process.env.WEIR_DATA === undefined)) {
     throw new Problem(
-      `There is no data of Weir in ${config.dataFolder}. Start Weir once, or set WEIR_DATA to its data folder.`,
+      `There is no data of Weir in ${resolve(config.dataFolder)}. Start Weir once, or set WEIR_DATA to its data folder.`,
     )
   }
   return config

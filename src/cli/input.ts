@@ -2,6 +2,7 @@
 // checks the values.
 
 import { resolve } from 'node:path'
+import { bounds } from '../base/bounds.ts'
 import type { CommandFields } from './connect.ts'
 import { Problem, UsageProblem } from './problem.ts'
 import type { Send } from './send.ts'
@@ -20,14 +21,14 @@ export const ON_OFF: readonly string[] = ['on', 'off']
 export function parseSwitch(given: Given, name: string): boolean | undefined {
   if (given === undefined) return undefined
   if (ON_OFF.includes(text(given))) return given === 'on'
-  throw new Problem(`${name} must be on or off.`)
+  throw new UsageProblem(`${name} must be on or off.`)
 }
 
 /** A number; null for `none`. */
 export function parseNumber(given: Given, name: string): number | null | undefined {
   if (given === undefined || given === NONE) return given === undefined ? undefined : null
   if (/^\d{1,15}$/.test(text(given))) return Number(given)
-  throw new Problem(`${name} must be a whole number.`)
+  throw new UsageProblem(`${name} must be a whole number.`)
 }
 
 /** The words of a list that is separated by commas. */
@@ -53,7 +54,16 @@ export function parseSeconds(given: Given, name: string): number | undefined {
   if (given === undefined) return undefined
   const [, count, unit = 's'] = /^(0|\d{1,9}(?=[smhd]))([smhd])?$/.exec(text(given)) ?? []
   if (count !== undefined) return Number(count) * UNITS_SECONDS[unit]!
-  throw new Problem(`${name} must be a duration such as 90s, 30m, 24h or 7d.`)
+  throw new UsageProblem(`${name} must be a duration such as 90s, 30m, 24h or 7d.`)
+}
+
+const OVERLAP_DAYS_MAX = bounds.keyOverlapMsMax / DAY_MS
+
+/** How long the old text of a key or a service token stays valid. */
+export function parseOverlap(given: Given): number | undefined {
+  const seconds = parseSeconds(given, '--overlap')
+  if (seconds === undefined || seconds * 1_000 <= bounds.keyOverlapMsMax) return seconds
+  throw new UsageProblem(`--overlap must be at most ${OVERLAP_DAYS_MAX}d.`)
 }
 
 /** A day, a time, or a number of days from now; null for `none`. */
@@ -69,7 +79,7 @@ export function parseMoment(given: Given, name: string): string | null | undefin
 export function parseDays(given: Given, name: string): number | undefined {
   if (given === undefined) return undefined
   if (/^[1-9]\d{0,4}$/.test(text(given))) return Number(given)
-  throw new Problem(`${name} must be a number of days, from 1 to 99999.`)
+  throw new UsageProblem(`${name} must be a number of days, from 1 to 99999.`)
 }
 
 export const daysAhead = (days: number | string): string => new Date(Date.now() + Number(days) * DAY_MS).toISOString()
@@ -87,19 +97,19 @@ export function parseTime(given: Given, subject: string, others = ''): string {
     'a time such as 2027-01-31T12:00Z',
     ...(others === '' ? [] : [others]),
   ]
-  throw new Problem(`${subject} ${forms.join(', ')}.`)
+  throw new UsageProblem(`${subject} ${forms.join(', ')}.`)
 }
 
 /** Two options of which only one may be used: true, false, or undefined if neither was used. */
 export function parseEither(input: CommandFields, yes: string, no: string): boolean | undefined {
-  if (input[yes] === true && input[no] === true) throw new Problem(`Use either --${yes} or --${no}, not both.`)
+  if (input[yes] === true && input[no] === true) throw new UsageProblem(`Use either --${yes} or --${no}, not both.`)
   return input[yes] === true ? true : input[no] === true ? false : undefined
 }
 
 /** Refuses a change without any option. */
 export function requireChange(body: CommandFields, options: readonly string[]): CommandFields {
   if (Object.values(body).some(value => value !== undefined)) return body
-  throw new Problem(`Nothing to change. Options: ${options.map(name => `--${name}`).join(', ')}.`)
+  throw new UsageProblem(`Nothing to change. Options: ${options.map(name => `--${name}`).join(', ')}.`)
 }
 
 export const UNKNOWN_KEY = 'Unknown key. Use the key itself (wk-…) or its id (key_…).'

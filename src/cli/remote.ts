@@ -7,7 +7,7 @@ import { dirname, join } from 'node:path'
 import { Secret } from '../base/secrets/secret.ts'
 import type { ControlHandler } from '../http/server/control-socket.ts'
 import type { CommandFields, ConnectOptions } from './connect.ts'
-import { Problem } from './problem.ts'
+import { Problem, UsageProblem } from './problem.ts'
 
 interface StoredSession {
   readonly url: string
@@ -44,14 +44,15 @@ interface RemoteGateway {
 /** Whether commands go to the gateway of WEIR_TOKEN and not to that of this machine. */
 export const isRemote = (): boolean => Boolean(process.env.WEIR_TOKEN?.trim())
 
+export const remoteUrlMissing = (): Problem =>
+  new Problem('WEIR_TOKEN is set. Set WEIR_URL, too: the URL of the gateway, such as https://weir.example.com')
+
 /** The gateway of WEIR_TOKEN; undefined without this variable. `url`: where it is, if the command says that. */
 function remoteGateway(url: string | undefined): RemoteGateway | undefined {
   const token = process.env.WEIR_TOKEN?.trim()
   if (!token) return undefined
   const given = url ?? process.env.WEIR_URL
-  if (!given) {
-    throw new Problem('WEIR_TOKEN is set. Set WEIR_URL, too: the URL of the gateway, such as https://weir.example.com')
-  }
+  if (!given) throw remoteUrlMissing()
   const gateway = { url: parseOrigin(given), token: new Secret(token) }
   warnIfUnencrypted(gateway.url)
   return gateway
@@ -132,6 +133,9 @@ export async function sendRemoteRequest(ask: RemoteRequest, at: string | undefin
   const gateway = remoteGateway(at)
   const response =
     gateway === undefined ? await sendInSession(ask, at) : await send(gateway.url, { ...ask, token: gateway.token })
+  if (response.status === 415 && ask.body === undefined) {
+    throw new UsageProblem(`The body is missing: give JSON after ${ask.path}, or - for standard input.`)
+  }
   if (response.status >= 400) throw new Problem(errorText(response))
   return response.text
 }

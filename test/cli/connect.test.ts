@@ -17,7 +17,7 @@ import { dirname, join } from 'node:path'
 import { cliCommands } from '../../src/cli/commands/commands.ts'
 import { programs } from '../../src/cli/programs/programs.ts'
 import { setUpLines } from '../../src/cli/programs/set-up-text.ts'
-import { cleanUp, freshFolder, weir, weirSays } from '../front/weir-process.ts'
+import { cleanUp, freshFolder, serve, stopServed, weir, weirSays } from '../front/weir-process.ts'
 
 const KEY = 'wk-0123456789abcdefghijklmnopqrstuvwxyz'
 const URL = 'https://weir.example.com'
@@ -71,6 +71,33 @@ describe('printing', () => {
     expect(filesIn(home)).toEqual([])
   })
 
+  test.each([
+    ['127.0.0.1', '127.0.0.1'],
+    ['0.0.0.0', '127.0.0.1'],
+    ['localhost', 'localhost'],
+  ])('the address is that of the running gateway, which listens on %s', async (host, name) => {
+    const folder = freshFolder()
+    const served = await serve(folder, { HOST: host })
+    const { port } = new globalThis.URL(served.url)
+    const { stdout, stderr } = await weir(folder, 'connect claude-code', { HOME: folder, PORT: '1' })
+    expect([/"ANTHROPIC_BASE_URL": "(.*)"/.exec(stdout)?.[1], stderr]).toEqual([`http://${name}:${port}`, ''])
+    await weir(folder, `connect aider --write --key ${KEY}`, { HOME: folder, PORT: '1' })
+    expect(readFileSync(join(folder, '.aider.conf.yml'), 'utf8')).toContain(`http://${name}:${port}/v1`)
+    await stopServed(served)
+  })
+
+  test('without a running gateway, the address of the settings is printed with a warning', async () => {
+    const folder = freshFolder()
+    const { code, stdout, stderr } = await weir(folder, 'connect claude-code', { PORT: '18110' })
+    expect([code, stdout.includes('"http://127.0.0.1:18110"')]).toEqual([0, true])
+    expect(stderr).toStartWith(`weir: warning: no gateway answers on ${folder}, so the address http://127.0.0.1:18110 `)
+  })
+
+  test('with WEIR_TOKEN but without WEIR_URL, no gateway is named', async () => {
+    const { code, stderr } = await weir(freshFolder(), 'connect claude-code', { WEIR_TOKEN: 'wt-x' })
+    expect([code, stderr]).toEqual([1, expect.stringContaining('Set WEIR_URL, too')])
+  })
+
   test('a key is not printed into a file that others can read', async () => {
     const home = freshFolder()
     const print = async (name: string, mode: number) => {
@@ -86,6 +113,24 @@ describe('printing', () => {
     }
     expect(await print('public', 0o644)).toEqual([0, false, true])
     expect(await print('private', 0o600)).toEqual([0, true, false])
+  })
+
+  test.each([
+    [`--model local --key ${KEY}`, {}, `--model local --url ${URL} --key wk-… --write`],
+    [`--key ${KEY}`, { WEIR_KEY: KEY }, `--url ${URL} --write`],
+    [`--key ${KEY}`, { WEIR_KEY: `${KEY}-old` }, `--url ${URL} --key wk-… --write`],
+    ['--key -', { STDIN: KEY }, `--url ${URL} --key - --write`],
+    ['', {}, `--url ${URL} --write`],
+  ])('the command that writes repeats the options %s %p', async (args, env, options) => {
+    const { stdout } = await connect(freshFolder(), `claude-code ${args}`.trim(), env as Record<string, string>)
+    expect(/weir (connect .*)/.exec(stdout)?.[1]).toBe(`connect claude-code ${options}`)
+  })
+
+  test('cursor: a model that the user names is not defined anew', async () => {
+    const home = freshFolder()
+    const step = 'weir routes set'
+    expect((await connect(home, 'cursor')).stdout).toContain(`${step} team-coder `)
+    expect((await connect(home, 'cursor --model smart')).stdout).not.toContain(step)
   })
 
   test.each([

@@ -56,6 +56,8 @@ describe('a remote session', () => {
     expect(JSON.parse((await weir(['api', 'GET', '/api/web/me'])).out)).toMatchObject({ email: owner.email })
     const body = JSON.stringify({ name: 'remote', qpm: 5 })
     expect(JSON.parse((await weir(['api', 'POST', '/api/web/tiers', '-'], body)).out)).toMatchObject({ qpm: 5 })
+    const bare = await weir(['api', 'POST', '/api/web/tiers'])
+    expect([bare.code, bare.err]).toEqual([2, expect.stringContaining('The body is missing: give JSON after')])
     expect(await weir(['api', 'PATCH', '/api/web/tiers/remote', '{"qpm":0}'])).toMatchObject({
       code: 1,
       out: '',

@@ -363,7 +363,7 @@ webhooks: [{url: "http://10.0.0.1/", events: [balance.low]}]`
       'Unknown list "moddelNames". Lists: settings, ',
     )
     expect(await alone('export --only ,', '')).toMatchObject({
-      code: 1,
+      code: 2,
       stderr: expect.stringContaining('--only must name a list. Lists: settings, '),
     })
   })

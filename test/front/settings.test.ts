@@ -217,7 +217,6 @@ describe('commands', () => {
     ['keys create --credit lots', /--credit/],
     ['keys create --credit=-5', /--credit/],
     ['keys create --qpm 0', /--qpm/],
-    ['keys create --qpm 1.5', /--qpm/],
     ['keys create --name a\u001b[2J', /--name is not valid: it must not contain control characters/],
     ['prices set demo/echo /', /neither JSON nor a file that can be read/],
     ['keys revoke key_00000000001', /Unknown key/],
@@ -230,9 +229,17 @@ describe('commands', () => {
 
   test('on a folder without data only create a key; all others would report on a ledger that does not exist', async () => {
     const empty = join(freshFolder(), 'typo')
-    for (const command of ['audit', 'records', 'balance key_00000000001', 'prices show', 'codes create --count 1']) {
+    for (const command of [
+      'audit',
+      'records',
+      'balance key_00000000001',
+      'prices show',
+      'codes create --count 1 --amount 2',
+    ]) {
       expectSentence(await weir(empty, command), /There is no data of Weir in /)
     }
+    const named = await weir(empty, 'audit', { WEIR_DATA: 'no-such-folder' })
+    expectSentence(named, new RegExp(`There is no data of Weir in ${join(process.cwd(), 'no-such-folder')}\\.`))
     expect(existsSync(empty)).toBeFalse()
     await weirSays(empty, 'keys create')
     expect(await weirSays(empty, 'prices show')).toBe('no prices')

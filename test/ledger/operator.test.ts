@@ -38,6 +38,7 @@ async function prepare(running: boolean): Promise<Setting> {
 type Step = readonly [command: string, code: number, says: RegExp, keep?: Record<string, RegExp>]
 
 const AMOUNT = /^weir: <usd> is not valid: US dollars as text, such as "5" or "0\.25": more than 0, at most 999999999/
+const CORRECTION = /^weir: <usd> is not valid: US dollars as text, such as "5" or "-0\.25": not zero, at most 999999999/
 const ABSENT = /^weir: Unknown account\. Use its id \(acc_…\)/
 
 /** In the order in which they run. */
@@ -71,13 +72,13 @@ const steps: readonly Step[] = [
   ['top-up {account} 999999999', 0, /balance +10000000\d\d/],
   ['top-up {account} 999999999', 0, /balance +20000000\d\d/],
   ['top-up {account} 999999999', 1, /^weir: The amount is too large for this account or for the operator's own/],
-  ['adjust {account} -1999999998', 1, AMOUNT],
+  ['adjust {account} -1999999998', 1, CORRECTION],
   ['adjust {account} -999999999', 0, /kind +adjustment\n[^]*amount +-999999999\.00\n/],
   ['adjust {account} -999999999', 0, /balance +10\.99/],
   ['top-up {account} 999999999', 1, /^weir: The amount is too large for this account or for the operator's own/],
   ['adjust {account} -11', 1, /^weir: The balance does not cover this amount\.\n$/],
   ['adjust {account} +0.5', 0, /balance +11\.49/],
-  ['adjust {account} 0', 1, AMOUNT],
+  ['adjust {account} 0', 1, CORRECTION],
 
   ['refund {call} 1', 1, /^weir: The amount is more than the call was charged/],
   ['refund {call}', 0, /kind +refund\naccount +{account}\namount +0\.0000/],
@@ -91,10 +92,11 @@ const steps: readonly Step[] = [
   ['codes redeem {code} {account}', 1, /^weir: This account has redeemed this code already/],
   ['codes redeem wr-0000-0000-0000-0000 {account}', 1, /^weir: Unknown code/],
   ['codes redeem nonsense {account}', 1, /^weir: Unknown code\. A code looks like wr-/],
+  ['codes create --count 1', 2, /^weir: --amount is missing\. Usage: weir codes create --count 10 --amount 5\.00 /],
   ['codes create --count 0 --amount 1', 1, /^weir: --count is not valid: it must be at least 1/],
   ['codes create --count 2 --amount 0', 1, /^weir: --amount is not valid: US dollars as text/],
   ['codes create --count 2 --amount 1 --expires 0', 1, /^weir: --expires must be in the future/],
-  ['codes create --count 1 --amount 1 --expires 1893456000', 1, /^weir: --expires must be a day such as/],
+  ['codes create --count 1 --amount 1 --expires 1893456000', 2, /^weir: --expires must be a day such as/],
   ['codes create --count 1 --amount 1 --expires 30', 0, /^wr-.*\n$/],
   ['codes create --count 1 --amount 1 --expires 2099-01-31', 0, /^wr-.*\n$/],
 
@@ -111,6 +113,7 @@ const steps: readonly Step[] = [
 
   ['webhooks list', 0, /^no webhooks\n$/],
   ['webhooks create https://127.0.0.1/ --events balance.low', 1, /^weir: <url>: its host is not/],
+  ['webhooks create https://example.com/', 2, /^weir: --events is missing\. Usage: .* --events balance\.low,/],
   ['webhooks create https://example.com/ --events balance', 2, /^weir: --events must be one of: /],
   [
     'webhooks create https://example.com/ --events ledger.drift --account {account}',
@@ -143,8 +146,8 @@ const steps: readonly Step[] = [
   ['accounts set {account} --credit-limit 20 --bodies on', 0, /credit limit +20\.00\n[^]*keeps bodies +true/],
   ['accounts set {account} --credit-limit 20.1.1', 1, /^weir: --credit-limit is not valid: US dollars as text/],
   ['accounts set {account} --bodies perhaps', 2, /^weir: --bodies must be one of: on, off/],
-  ['accounts set {account} --prepaid --postpaid', 1, /^weir: Use either --postpaid or --prepaid/],
-  ['accounts set {account}', 1, /^weir: Nothing to change/],
+  ['accounts set {account} --prepaid --postpaid', 2, /^weir: Use either --postpaid or --prepaid/],
+  ['accounts set {account}', 2, /^weir: Nothing to change/],
   ['accounts set revenue --postpaid', 1, ABSENT],
   ['accounts set {account} --postpaid', 0, /kind +postpaid\n[^]*available +-\n/],
   ['adjust {account} -40', 0, /balance +-26\./],
@@ -166,7 +169,10 @@ const steps: readonly Step[] = [
     0,
     /^id +{keyId}\naccount +{account}\naccount name +mine\nname +mine\n[^]*state +active\n[^]*strict cap +true\n[^]*strict +false\n/,
   ],
-  ['keys set {key}', 1, /^weir: Nothing to change/],
+  ['keys set {key} --qpm 1.5', 2, /^weir: --qpm must be a whole number/],
+  ['keys set {key} --disable --enable', 2, /^weir: Use either --disable or --enable/],
+  ['export --only foo', 2, /^weir: Unknown list "foo"/],
+  ['keys set {key}', 2, /^weir: Nothing to change/],
   ['keys set key_zzzzzzzzzzz --strict-cap on', 1, /^weir: Unknown key/],
   ['keys create --account {account} --name second --json', 0, /"account": "{account}"/],
   ['keys create --account {account} --name second', 1, /^weir: This name is taken\. Choose another one\.\n$/],
@@ -213,10 +219,11 @@ const steps: readonly Step[] = [
   ['records --model echo', 1, /^weir: --model is not valid: it must have the form <provider>\/<model>/],
   ['records --outcome refused', 0, /^no calls\n$/],
   ['records --day 2020-01-01', 0, /^no calls\n$/],
-  ['records --day 2026-02-30', 1, /^weir: --day must be a day such as/],
+  ['records --day 2026-02-30', 2, /^weir: --day must be a day such as/],
+  ['records --min-cost abc', 1, /^weir: --min-cost is not valid: US dollars as text/],
   ['records --min-cost 100', 0, /^no calls\n$/],
   ['records --channel none --status 200 --streamed off --day 2026-01-01', 0, /^no calls\n$/],
-  ['records --since yesterday', 1, /^weir: --since must be a day such as/],
+  ['records --since yesterday', 2, /^weir: --since must be a day such as/],
   ['records export --account {account}', 0, /^\{"id":"{other}".*\n\{"id":"{call}".*\n$/],
   ['records export --key {key} --format csv', 0, /^id,time,.*\r\n{other},.*\r\n{call},.*\r\n$/],
   ['records export --out /nowhere/x', 1, /^weir: The file cannot be written: ENOENT/],
@@ -235,7 +242,7 @@ const steps: readonly Step[] = [
   ],
   [
     'prices backtest --tier pro --multiplier 2000 --days 1e9',
-    1,
+    2,
     /^weir: --days must be a number of days, from 1 to 99999/,
   ],
   ['prices backtest --tier pro --multiplier 2000 --json', 0, /"difference": "0\.0000/],
@@ -243,7 +250,7 @@ const steps: readonly Step[] = [
   ['prices backtest --tier nope --multiplier 2000', 1, /^weir: Unknown tier "nope"\. Tiers: .*\bpro\b/],
   ['prices backtest nope/echo {price}', 1, /^weir: Unknown provider "nope"\.\n$/],
   ['prices backtest demo/none-such {price}', 0, /^calls +0\n/],
-  ['prices backtest --tier pro --multiplier 2000 --days 0', 1, /^weir: --days must be a number of days, from 1/],
+  ['prices backtest --tier pro --multiplier 2000 --days 0', 2, /^weir: --days must be a number of days, from 1/],
   ['prices set demo/echo {price}', 0, /origin +operator\nversion +\d+\nprice +\{"input":"1\.00","output":"2\.00"\}/],
   ['prices show demo/echo', 0, /operator +cli [^]*\n.* shipped /],
   [
@@ -257,7 +264,7 @@ const steps: readonly Step[] = [
     /^weir: <price> \(input\) must be an amount per million tokens/,
   ],
   ['prices set demo/echo {"input":', 1, /^weir: The price is not valid JSON\./],
-  ['prices set echo {price}', 1, /^weir: The model must have the form <provider>\/<model>/],
+  ['prices set echo {price}', 2, /^weir: The model must have the form <provider>\/<model>/],
   ['prices withdraw demo/echo', 0, /^Your price is removed\.\n$/],
   ['prices withdraw demo/echo', 1, /^weir: You have set no price for this model/],
   ['prices withdraw nobody/nothing', 1, /^weir: You have set no price for this model/],

@@ -463,6 +463,7 @@ export type Hint = {
     | 'must_have_no_controls'
     | 'must_be_unicode'
     | 'must_be_amount'
+    | 'must_be_correction'
     | 'must_be_bound'
     | 'must_be_model'
     | 'must_be_tried_model'

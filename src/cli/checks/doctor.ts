@@ -4,14 +4,13 @@ import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import type { Config } from '../../config.ts'
 import { readConfig } from '../../config.ts'
-import { sendControlRequest } from '../../http/server/control-socket.ts'
 import type { DoctorFacts } from '../../management/doctor/doctor-checks.ts'
 import { diagnose } from '../../management/doctor/doctor-checks.ts'
-import type { GatewayState } from '../../management/metrics/gateway-state.ts'
 import { readLastBackupMs } from '../../store/engine/backup.ts'
-import { controlSocketOf, databaseOf, hasData, logBytesOf } from '../../store/engine/folder.ts'
+import { databaseOf, hasData, logBytesOf } from '../../store/engine/folder.ts'
 import type { LedgerFacts } from '../../store/ledger/ledger-inspection.ts'
 import { inspectLedger } from '../../store/ledger/ledger-inspection.ts'
+import { askState } from '../gateway-state.ts'
 import { jsonText } from '../print.ts'
 import { checkAddresses } from './addresses.ts'
 import { checkFolderMode } from './data-folder.ts'
@@ -50,7 +49,7 @@ export async function collectFacts(config: Config, dateMs: number): Promise<Doct
   const folder = resolve(config.dataFolder)
   const shared = await readSharedFacts(config, folder)
   const exists = shared === undefined ? hasData(folder) : existsSync(folder) && !shared.isEmpty
-  const state = exists ? await askState(controlSocketOf(folder)) : undefined
+  const state = exists ? await askState(folder) : undefined
   const running = typeof state === 'object' ? state : undefined
   return {
     dateMs,
@@ -66,17 +65,6 @@ export async function collectFacts(config: Config, dateMs: number): Promise<Doct
     addressFindings: await checkAddresses(config, checkProviders(config, new Set()).catalogue),
     folderFindings: exists ? [...checkFolderMode(folder), ...checkDisk(config)] : [],
   }
-}
-
-async function askState(socket: string): Promise<DoctorFacts['state']> {
-  const reply = sendControlRequest(socket, { method: 'POST', path: '/machine/doctor' })
-    .then(response => response?.json() as Promise<unknown> | undefined)
-    .catch(() => 'silent')
-  const timeout = new Promise<'silent'>(resolve => setTimeout(() => resolve('silent'), ANSWER_MS_MAX).unref())
-  const answer = await Promise.race([reply, timeout])
-  if (answer === undefined || answer === 'silent') return answer
-  const { state = null } = answer as { readonly state?: GatewayState | null }
-  return state ?? 'silent'
 }
 
 /** Undefined if there was no response in time. */

@@ -82,6 +82,7 @@ export const accountRows: Readonly<Record<string, CliCommand>> = {
     usage: 'accounts create --name text [--personal] [options of accounts set]',
     description: 'create an account without keys and money; it is a team account unless --personal is set',
     options: settings,
+    required: ['name'],
     values: { bodies: ON_OFF },
     flags: ['personal', 'prepaid', 'postpaid'],
     fields,

@@ -28,6 +28,8 @@ export interface CommandArguments {
   readonly options?: readonly string[]
   /** Options without a value. */
   readonly flags?: readonly string[]
+  /** The options that the command needs. */
+  readonly required?: readonly string[]
   /** The letters of options that have a short form, such as `-f`. */
   readonly shorts?: Readonly<Record<string, string>>
   /** The only words that an option or a positional argument takes: one of them, or several with commas between. */
@@ -160,6 +162,11 @@ function checkValues({ values = {}, positionals = [] }: CommandArguments, input:
   }
 }
 
+function checkRequired({ usage, required = [] }: CommandArguments, input: CommandFields): void {
+  const missing = required.find(name => (input[name] ?? '') === '')
+  if (missing !== undefined) throw new UsageProblem(`--${missing} is missing. Usage: weir ${usage}`)
+}
+
 function readArgs(row: CommandArguments, args: readonly string[]): CommandFields {
   const { usage, positionals: places = [], shorts = {} } = row
   const { texts, flags } = optionsOf(row)
@@ -188,6 +195,7 @@ function readArgs(row: CommandArguments, args: readonly string[]): CommandFields
   const single = endsInList ? places.slice(0, -1) : places
   positionals.slice(0, single.length).forEach((value, at) => (input[single[at]!.replace('?', '')] = unguarded(value)))
   if (endsInList) input[places.at(-1)!.slice(0, -1)] = positionals.slice(single.length).map(unguarded)
+  checkRequired(row, input)
   checkValues(row, input)
   return input
 }

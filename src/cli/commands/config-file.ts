@@ -5,7 +5,7 @@ import { dirname, resolve } from 'node:path'
 import type { ShownOnce } from '../../management/config-file/apply.ts'
 import type { CommandFields } from '../connect.ts'
 import { splitList, text } from '../input.ts'
-import { PartialFailure, Problem } from '../problem.ts'
+import { PartialFailure, Problem, UsageProblem } from '../problem.ts'
 import { warnIfPublic } from '../public-output.ts'
 import { isRemote } from '../remote.ts'
 import type { Send } from '../send.ts'
@@ -36,9 +36,9 @@ export const configFileRows: Readonly<Record<string, CliCommand>> = {
     async ask({ only }, send) {
       const { exportConfig, exportParts } = await import('../../management/config-file/export.ts')
       const wanted = only === undefined ? exportParts : splitList(only)
-      if (wanted.length === 0) throw new Problem(`--only must name a list. Lists: ${exportParts.join(', ')}.`)
+      if (wanted.length === 0) throw new UsageProblem(`--only must name a list. Lists: ${exportParts.join(', ')}.`)
       const unknown = wanted.find(part => !exportParts.includes(part))
-      if (unknown !== undefined) throw new Problem(`Unknown list "${unknown}". Lists: ${exportParts.join(', ')}.`)
+      if (unknown !== undefined) throw new UsageProblem(`Unknown list "${unknown}". Lists: ${exportParts.join(', ')}.`)
       const { text: file, notes } = await exportConfig(send, wanted)
       return { file, warnings: notes }
     },
@@ -47,7 +47,7 @@ export const configFileRows: Readonly<Record<string, CliCommand>> = {
 }
 
 async function readFile(input: CommandFields): Promise<CommandFields> {
-  if (input.file === undefined) throw new Problem('The file is missing. Usage: weir apply -f weir.yaml')
+  if (input.file === undefined) throw new UsageProblem('The file is missing. Usage: weir apply -f weir.yaml')
   if (input.file === STDIN) return { ...input, name: 'standard input', content: await Bun.stdin.text() }
   try {
     return { ...input, name: input.file, content: readFileSync(text(input.file), 'utf8') }

@@ -12,7 +12,7 @@ import {
   parseList,
   parseMoment,
   parseNumber,
-  parseSeconds,
+  parseOverlap,
   parseSwitch,
   requireChange,
   UNKNOWN_ACCOUNT,
@@ -147,7 +147,7 @@ export const keyRows: Readonly<Record<string, CliCommand>> = {
     options: ['overlap'],
     fields,
     async ask({ key, overlap }, send) {
-      const body = { overlapSeconds: parseSeconds(overlap, '--overlap') }
+      const body = { overlapSeconds: parseOverlap(overlap) }
       return await send('POST', `/api/web/keys/${await findKey(send, key)}/rotate`, body)
     },
     print: ({ key }) => [String(key)],

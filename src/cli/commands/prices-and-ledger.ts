@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs'
 import type { CommandFields } from '../connect.ts'
 import { daysAhead, findAccount, optionally, parseDays, parseNumber, resolveFolder, text } from '../input.ts'
 import { listLines } from '../print.ts'
-import { Problem } from '../problem.ts'
+import { Problem, UsageProblem } from '../problem.ts'
 import { writtenSize } from '../progress.ts'
 import { getAll } from '../send.ts'
 import type { CliCommand } from './command.ts'
@@ -111,7 +111,7 @@ const priceColumns = ['model', 'origin', 'version', 'made', 'inUse', 'price']
 
 function pricePath(model: unknown): string {
   if (/^[^/]+\/./.test(text(model))) return `/api/web/prices/${text(model)}`
-  throw new Problem('The model must have the form <provider>/<model>.')
+  throw new UsageProblem('The model must have the form <provider>/<model>.')
 }
 
 /** A price as JSON, or a file that contains it. */

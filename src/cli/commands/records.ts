@@ -3,12 +3,14 @@
 import { once } from 'node:events'
 import type { WriteStream } from 'node:fs'
 import { createWriteStream } from 'node:fs'
+import type { NanosPerMillion } from '../../base/money/money.ts'
+import { BILLION, bill, parseUsd } from '../../base/money/money.ts'
 import { exportFormats } from '../../base/text/export-lines.ts'
 import { outcomes } from '../../billing/who-pays.ts'
 import type { CommandFields } from '../connect.ts'
 import { findAccount, findKey, ON_OFF, optionally, parseSwitch, parseTime, text, UNKNOWN_CALL } from '../input.ts'
 import { fieldLines, harmlessLines, listLines } from '../print.ts'
-import { Problem } from '../problem.ts'
+import { Problem, UsageProblem } from '../problem.ts'
 import { openProgress } from '../progress.ts'
 import { withGateway } from '../remote.ts'
 import type { Send } from '../send.ts'
@@ -62,7 +64,7 @@ function rangeOf({ day, since, until }: CommandFields): CommandFields {
   const from = since === undefined ? undefined : parseTime(since, '--since must be')
   const before = until === undefined ? undefined : parseTime(until, '--until must be')
   if (day === undefined) return { from, before }
-  if (!/^\d{4}-\d\d-\d\d$/.test(text(day))) throw new Problem('--day must be a day such as 2026-03-31 (UTC).')
+  if (!/^\d{4}-\d\d-\d\d$/.test(text(day))) throw new UsageProblem('--day must be a day such as 2026-03-31 (UTC).')
   const first = parseTime(day, '--day must be')
   return { from: first, before: new Date(Date.parse(first) + DAY_MS).toISOString() }
 }
@@ -126,7 +128,7 @@ export const recordRows: Readonly<Record<string, CliCommand>> = {
     description: 'show a call in full: what it cost and why, its attempts, its timings',
     positionals: ['call'],
     ask: async ({ call }, send) => send.get(`/api/web/records/${callId(call)}`),
-    print: fieldLines,
+    print: recordLines,
   }),
   'bodies': defineCommand({
     unknown: 'No bodies are stored for this call.',
@@ -136,6 +138,26 @@ export const recordRows: Readonly<Record<string, CliCommand>> = {
     ask: async ({ call }, send) => send.get(`/api/web/records/${callId(call)}/bodies`),
     print: ({ request, answer }) => [bodyText(request), '', bodyText(answer)],
   }),
+}
+
+export function recordLines(record: CommandFields): readonly string[] {
+  const multiplier = multiplierOf(record)
+  return fieldLines(multiplier === undefined ? record : { ...record, multiplier })
+}
+
+/** What the cost is of the sum of its lines: the multiplier of the tier; undefined if it is 1 or does not follow. */
+function multiplierOf(record: CommandFields): number | undefined {
+  const { lines, cost } = record as {
+    readonly lines: readonly { count: number; rate: string }[]
+    readonly cost: string
+  }
+  const rated = lines.map(({ count, rate }) => ({ count, rate: (parseUsd(rate) ?? 0n) as NanosPerMillion }))
+  const sum = rated.reduce((total, { count, rate }) => total + Number(rate) * count, 0)
+  const charged = parseUsd(cost) ?? 0n
+  if (sum === 0 || charged === 0n) return undefined
+  const perMille = BigInt(Math.round((Number(charged) * Number(BILLION)) / sum))
+  const follows = charged !== bill(rated) && charged === bill(rated, perMille)
+  return follows ? Number(perMille) / 1_000 : undefined
 }
 
 function bodyText(body: unknown): string {

@@ -82,6 +82,10 @@ const refused: readonly (readonly [command: string, input: CommandFields, messag
   ['keys set', { key: 'mine', tier: 'pro' }, 'Unknown key'],
   ['channels set', { channel: 'a#1', enable: true, disable: true }, 'Use either'],
   ['limits set', { resource: 'requests', amount: '5/hour' }, 'A limit must be a whole number with its period'],
+  ['tokens create', { name: 'ci' }, '--account with --account-role viewer|developer|manager.'],
+  ['tokens create', { name: 'ci', account: 'acc_00000000001' }, 'Give --role support|admin|owner, or --account with'],
+  ['tokens create', { name: 'ci', 'account-role': 'viewer' }, 'Give --role support|admin|owner, or --account with'],
+  ['tokens create', { name: 'ci', role: 'admin', account: 'acc_00000000001' }, 'Give --role support|admin|owner'],
   ['refund', { call: 'acc_00000000001' }, 'Use the id of the call'],
 ]
 

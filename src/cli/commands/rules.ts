@@ -4,7 +4,7 @@ import { limitScopes, policyNames } from '../../store/rules/rules.ts'
 import type { CommandFields } from '../connect.ts'
 import { findAccount, findKey, optionally, splitList, text } from '../input.ts'
 import { fieldLines, rowLines } from '../print.ts'
-import { Problem, RequestProblem } from '../problem.ts'
+import { RequestProblem, UsageProblem } from '../problem.ts'
 import type { Send } from '../send.ts'
 import { getAll } from '../send.ts'
 import type { CliCommand } from './command.ts'
@@ -87,7 +87,7 @@ const NO_LIMITS = 'no limits except the calls per minute of keys and tiers'
 async function setLimit(input: CommandFields, send: Send): Promise<CommandFields> {
   const [, count, span = null] = /^(-?[\d.]+)(?:\/(minute|day))?$/.exec(text(input.amount)) ?? []
   if (count === undefined) {
-    throw new Problem('A limit must be a whole number with its period, such as 100/minute or 5000/day.')
+    throw new UsageProblem('A limit must be a whole number with its period, such as 100/minute or 5000/day.')
   }
   const limit = {
     resource: input.resource,
@@ -149,7 +149,7 @@ function parseMembers(given: unknown): readonly Member[] {
       return [{ model, priority, weight: Number(weight) }]
     }
     if (at === 0 || at === words.length - 1 || words[at - 1] === THEN) {
-      throw new Problem('"then" must be between two members: a/b then c/d.')
+      throw new UsageProblem('"then" must be between two members: a/b then c/d.')
     }
     priority++
     return []

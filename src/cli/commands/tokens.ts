@@ -6,16 +6,19 @@ import {
   findServiceToken,
   optionally,
   parseMoment,
-  parseSeconds,
+  parseOverlap,
   requireChange,
   UNKNOWN_TOKEN,
 } from '../input.ts'
 import { listLines } from '../print.ts'
+import { UsageProblem } from '../problem.ts'
 import { getPages } from '../send.ts'
 import type { CliCommand } from './command.ts'
 import { defineCommand } from './command.ts'
 
 const columns = ['id', 'name', 'suffix', 'role', 'account', 'accountRole', 'state', 'creator', 'expires', 'lastUsed']
+const tokenRoles = siteRoles.slice(1)
+const RIGHTS = `Give --role ${tokenRoles.join('|')}, or --account with --account-role ${accountRoles.join('|')}.`
 const fields = { overlapSeconds: '--overlap' }
 
 export const tokenRows: Readonly<Record<string, CliCommand>> = {
@@ -28,8 +31,11 @@ export const tokenRows: Readonly<Record<string, CliCommand>> = {
       '--account-role in one --account; prints the token, which is never shown again',
     positionals: ['name'],
     options: ['role', 'account', 'account-role', 'expires'],
-    values: { 'role': siteRoles.slice(1), 'account-role': accountRoles },
+    values: { 'role': tokenRoles, 'account-role': accountRoles },
     async ask({ name, role, expires, ...input }, send) {
+      const isOfAccount = input.account !== undefined && input['account-role'] !== undefined
+      const isOfSite = input.account === undefined && input['account-role'] === undefined
+      if (role === undefined ? !isOfAccount : !isOfSite) throw new UsageProblem(RIGHTS)
       const account = await optionally(input.account, given => findAccount(send, given))
       const rights = { role, account, accountRole: input['account-role'] }
       const token = { name, ...rights, expires: parseMoment(expires, '--expires') }
@@ -71,7 +77,7 @@ export const tokenRows: Readonly<Record<string, CliCommand>> = {
     options: ['overlap'],
     fields,
     async ask({ token, overlap }, send) {
-      const body = { overlapSeconds: parseSeconds(overlap, '--overlap') }
+      const body = { overlapSeconds: parseOverlap(overlap) }
       return await send('POST', `/api/web/service-tokens/${await findServiceToken(send, token)}/rotate`, body)
     },
     print: ({ token }) => [String(token)],

@@ -30,6 +30,7 @@ export const webhookRows: Readonly<Record<string, CliCommand>> = {
       'send events of an account, or of the site, to a URL; prints the signing secret, which is never shown again',
     positionals: ['url'],
     options: ['events', 'account'],
+    required: ['events'],
     values: { events: siteEvents },
     async ask({ url, events, account }, send) {
       const id = await optionally(account, given => findAccount(send, given))

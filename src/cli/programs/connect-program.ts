@@ -1,13 +1,14 @@
 // The work of weir connect: prints how to point a program at the gateway, or writes it to the program's configuration files.
 
-import { readConfig } from '../../config.ts'
 import { printLine } from '../commands/command.ts'
 import type { CommandFields } from '../connect.ts'
 import { text } from '../input.ts'
 import { harmlessLines, jsonText, tableLines } from '../print.ts'
 import { Problem, UsageProblem } from '../problem.ts'
 import { isOutputPublic } from '../public-output.ts'
-import { parseOrigin, warnIfUnencrypted } from '../remote.ts'
+import { warnIfUnencrypted } from '../remote.ts'
+import type { GatewayAddress } from './gateway-address.ts'
+import { gatewayAddress } from './gateway-address.ts'
 import type { AccessPart } from './keep-settings.ts'
 import { findSettings, keepFields } from './keep-settings.ts'
 import type { GatewayAccess, Program, ProgramFile, SetUp } from './program.ts'
@@ -36,14 +37,30 @@ async function connect(input: CommandFields): Promise<void> {
   const connection = await readConnection(input, program)
   const isWrite = input.write === true || input['dry-run'] === true
   if (isWrite) return write(id, connection, input)
+  warnOfDoubt(connection)
   const shown = isOutputPublic() ? { ...connection, key: KEY_PLACEHOLDER } : connection
   if (shown.key !== connection.key) warn('others can read the file that the output goes to, so the key is left out')
-  const setUp = program.setUp(shown)
+  const setUp = program.setUp(shown, input.model !== undefined)
   if (input.json === true) return printLine(jsonText({ program: id, title: program.title, ...setUpFields(setUp) }))
-  for (const line of setUpLines({ id, program, setUp, pathOf })) printLine(line)
+  const options = optionsToRepeat(input, connection)
+  for (const line of setUpLines({ id, program, setUp, pathOf, options })) printLine(line)
+}
+
+/** Without the text of the key, which would be in the history of the shell. */
+function optionsToRepeat({ model, url, key }: CommandFields, connection: Connection): readonly string[] {
+  const isKeyInShell = process.env.WEIR_KEY?.trim() === connection.key
+  return [
+    ...(model === undefined ? [] : [`--model ${connection.model}`]),
+    ...(url === undefined ? [] : [`--url ${connection.url}`]),
+    ...(key === undefined || isKeyInShell ? [] : [`--key ${key === '-' ? '-' : KEY_PLACEHOLDER}`]),
+  ]
 }
 
 const warn = (message: string): void => void process.stderr.write(`weir: warning: ${message}\n`)
+
+function warnOfDoubt({ doubt }: GatewayAddress): void {
+  if (doubt !== undefined) warn(`${doubt}. Start Weir first, set WEIR_DATA to its data folder, or use --url`)
+}
 
 function listPrograms({ json }: CommandFields): void {
   const rows = Object.entries(programs).map(([program, { title, about }]) => ({ program, title, about }))
@@ -55,11 +72,14 @@ function listPrograms({ json }: CommandFields): void {
 const findProgram = (named: string): string =>
   Object.keys(programs).find(id => id === named || programs[id]!.aliases?.includes(named))!
 
+/** Where the program is pointed at. */
+interface Connection extends GatewayAccess, GatewayAddress {}
+
 const MODEL = /^[\w.:@/+-]{1,200}$/
 /** Characters that need no quotes in a file of variables or in a shell. */
 const KEY = /^[\w.-]{8,200}$/
 
-async function readConnection(input: CommandFields, { model }: Program): Promise<GatewayAccess> {
+async function readConnection(input: CommandFields, { model }: Program): Promise<Connection> {
   const chosen = input.model === undefined ? model : text(input.model)
   if (!MODEL.test(chosen)) {
     throw new UsageProblem('--model must be the name of a model, such as gpt-5 or anthropic/claude-sonnet-5.')
@@ -69,28 +89,7 @@ async function readConnection(input: CommandFields, { model }: Program): Promise
     const place = input.key === undefined ? 'WEIR_KEY' : '--key'
     throw new UsageProblem(`${place} must be an API key of Weir (wk-…), whole. Create one: weir keys create`)
   }
-  return { url: gatewayUrl(input.url), key: text(given) || KEY_PLACEHOLDER, model: chosen }
-}
-
-/** The gateway of this machine, unless the user names another one. */
-function gatewayUrl(given: unknown): string {
-  const named = given ?? process.env.WEIR_URL?.trim()
-  if (named !== undefined && named !== '') {
-    const url = parseOrigin(named)
-    const { pathname, search, hash } = new URL(text(named))
-    if (!/^\/(v1\/?)?$/.test(pathname) || search !== '' || hash !== '') {
-      throw new UsageProblem(
-        `${given === undefined ? 'WEIR_URL' : '--url'} must have no path, such as https://weir.example.com: programs ` +
-          'call /v1 and other paths below it. Give Weir a host name of its own.',
-      )
-    }
-    warnIfUnencrypted(url)
-    return url
-  }
-  const { host, port } = readConfig(process.env)
-  const isAny = host === '0.0.0.0' || host === '::' || host === ''
-  const name = isAny ? '127.0.0.1' : host.includes(':') ? `[${host}]` : host
-  return `http://${name}:${port}`
+  return { ...(await gatewayAddress(input.url)), key: text(given) || KEY_PLACEHOLDER, model: chosen }
 }
 
 const setUpFields = ({ files = [], ...others }: SetUp): CommandFields => ({
@@ -104,7 +103,7 @@ const partsNotGiven = (input: CommandFields): readonly AccessPart[] => [
   ...(input.model === undefined ? (['model'] as const) : []),
 ]
 
-async function write(id: string, given: GatewayAccess, input: CommandFields): Promise<void> {
+async function write(id: string, given: Connection, input: CommandFields): Promise<void> {
   const { title, setUp } = programs[id]!
   if (setUp(given).files === undefined) {
     throw new Problem(`${title} has no configuration file that Weir can write. Follow: weir connect ${id}`)
@@ -117,6 +116,7 @@ async function write(id: string, given: GatewayAccess, input: CommandFields): Pr
     ...(kept.includes('model') && MODEL.test(found.model ?? '') && { model: found.model! }),
   }
   if (kept.includes('url')) warnIfUnencrypted(connection.url)
+  else warnOfDoubt(given)
   const { files: _, ...others } = setUp(connection)
   const files = keepFields(setUp, connection, kept, fieldsOfFile)
   const hasKey = connection.key !== KEY_PLACEHOLDER

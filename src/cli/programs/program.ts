@@ -61,7 +61,8 @@ export interface Program {
   readonly aliases?: readonly string[]
   /** The model if the user names none. */
   readonly model: string
-  readonly setUp: (connection: GatewayAccess) => SetUp
+  /** `namesModel`: the user has named the model, so it exists already. */
+  readonly setUp: (connection: GatewayAccess, namesModel?: boolean) => SetUp
   /** What else the user must know, a sentence or two each. */
   readonly notes?: readonly string[]
 }

@@ -247,9 +247,12 @@ const editors: Readonly<Record<string, Program>> = {
     kind: 'editor',
     speaks: 'openai-chat',
     model: 'team-coder',
-    setUp: ({ url, key, model }) => ({
+    setUp: ({ url, key, model }, namesModel = false) => ({
       steps: [
-        `Give a model this name, on the machine of the gateway: weir routes set ${model} openai/gpt-5`,
+        // It would replace a model name that exists.
+        ...(namesModel
+          ? []
+          : [`Give a model this name, on the machine of the gateway: weir routes set ${model} openai/gpt-5`]),
         'Open Cursor Settings, Models, API Keys.',
         `OpenAI API Key: ${key}`,
         `Override OpenAI Base URL: ${url}/v1`,

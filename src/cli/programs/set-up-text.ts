@@ -11,6 +11,8 @@ export interface ShownSetUp {
   readonly program: Program
   readonly setUp: SetUp
   readonly pathOf: (file: ProgramFile) => string
+  /** The options of this run that a run with --write needs, too. */
+  readonly options?: readonly string[]
 }
 
 const indented = (text: string): readonly string[] =>
@@ -20,7 +22,13 @@ const indented = (text: string): readonly string[] =>
     .map(line => (line === '' ? '' : `  ${line}`))
 
 /** The lines that `weir connect` prints. */
-export function setUpLines({ id, program: { title, notes = [] }, setUp, pathOf }: ShownSetUp): readonly string[] {
+export function setUpLines({
+  id,
+  program: { title, notes = [] },
+  setUp,
+  pathOf,
+  options = [],
+}: ShownSetUp): readonly string[] {
   const { files = [], variables = {}, steps = [], commands = [], code = [], start } = setUp
   const exports = Object.entries(variables).map(([name, value]) => `export ${name}=${value}`)
   const part = (head: string, lines: readonly string[]): readonly string[] =>
@@ -43,7 +51,9 @@ export function setUpLines({ id, program: { title, notes = [] }, setUp, pathOf }
     ),
     ...code.flatMap(({ install, text }) => part(`After ${install}:`, indented(text))),
     ...(start === undefined ? [] : [`Then start it: ${start}`]),
-    ...(files.length > 0 ? [`Write the files, and keep what else they have: weir connect ${id} --write`] : []),
+    ...(files.length > 0
+      ? [`Write the files, and keep what else they have: weir ${['connect', id, ...options, '--write'].join(' ')}`]
+      : []),
     ...notes.map(note => `- ${note.replaceAll(/\[([^\]]+)\]\([^)]*\)/g, '$1')}`),
   ]
 }

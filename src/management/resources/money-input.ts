@@ -32,12 +32,14 @@ export const boundUsd = z
   .meta({ description: BOUND, examples: ['5', '0.25'] })
   .transform(text => moneyText(read(text)))
 
+const CORRECTION = must('must_be_correction')
+
 /** An amount with a sign, for corrections. */
 export const signedUsd = z
-  .string({ error: AMOUNT })
-  .regex(/^[+-]?\d{1,9}(\.\d{1,9})?$/, AMOUNT)
-  .refine(text => read(text.replace(/^[+-]/, '')) > 0n, AMOUNT)
-  .meta({ description: `${AMOUNT}; a minus sign reduces the balance`, examples: ['5', '-0.25'] })
+  .string({ error: CORRECTION })
+  .regex(/^[+-]?\d{1,9}(\.\d{1,9})?$/, CORRECTION)
+  .refine(text => read(text.replace(/^[+-]/, '')) > 0n, CORRECTION)
+  .meta({ description: `${CORRECTION}; a minus sign reduces the balance`, examples: ['5', '-0.25'] })
   .transform(text => (text.startsWith('-') ? nanos(-read(text.slice(1))) : read(text.replace(/^\+/, ''))))
 
 /** The name of a payment or a batch: one line of text. */

@@ -50,6 +50,7 @@ export const hints: Readonly<Record<HintCode, string>> = {
   must_have_no_controls: '不得包含控制字符',
   must_be_unicode: '不得包含半个代理对',
   must_be_amount: '须为以文本表示的美元金额，例如 "5" 或 "0.25"：大于 0，最大 999999999，最多九位小数',
+  must_be_correction: '须为以文本表示的美元金额，例如 "5" 或 "-0.25"：不得为 0，最大 999999999，最多九位小数',
   must_be_bound: '须为以文本表示的美元金额，例如 "5" 或 "0.25"：不得为负，最大 999999999，最多九位小数',
   must_be_model: '格式须为 <供应商>/<模型>',
   must_be_tried_model: '格式须为 <供应商>/<模型>',

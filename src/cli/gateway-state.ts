@@ -1,0 +1,19 @@
+// Asks the gateway of this machine for its state, over the control socket in its data folder.
+
+import { sendControlRequest } from '../http/server/control-socket.ts'
+import type { GatewayState } from '../management/metrics/gateway-state.ts'
+import { controlSocketOf } from '../store/engine/folder.ts'
+
+const ANSWER_MS_MAX = 3_000
+
+/** Undefined if no gateway runs on this folder; silent if it does not answer. */
+export async function askState(folder: string): Promise<GatewayState | 'silent' | undefined> {
+  const reply = sendControlRequest(controlSocketOf(folder), { method: 'POST', path: '/machine/doctor' })
+    .then(response => response?.json() as Promise<unknown> | undefined)
+    .catch(() => 'silent')
+  const timeout = new Promise<'silent'>(resolve => setTimeout(() => resolve('silent'), ANSWER_MS_MAX).unref())
+  const answer = await Promise.race([reply, timeout])
+  if (answer === undefined || answer === 'silent') return answer
+  const { state = null } = answer as { readonly state?: GatewayState | null }
+  return state ?? 'silent'
+}
