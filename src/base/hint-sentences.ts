@@ -225,6 +225,7 @@ const management = {
   deletions_max: 'There are {max} unfinished deletions, which is the maximum. Wait until one is done.',
   deletion_which: 'Say which records: "account"; staff may instead use "key", "endUser", "from" or "before".',
   webhook_url: '"url": {problem}.',
+  webhook_url_taken: 'There is a webhook with this URL already. Change its events instead.',
   webhooks_max: 'There are too many webhooks. Remove some first.',
   webhook_events: '"events": a webhook of an account can only have: {events}.',
   webhook_disabled: 'This webhook is disabled. Enable it first.',

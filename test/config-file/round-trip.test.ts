@@ -179,3 +179,50 @@ test('a key that a member has made keeps the bounds that an admin has set on oth
   await one.stop()
   await other.stop()
 })
+
+test('what a new gateway would refuse is not exported, and --prune leaves it as it is', async () => {
+  const [one, other] = [await startHarness(), await startHarness()]
+  const { manage } = one
+  const team = (await manage('POST', '/api/web/accounts', { name: 'acme' })).id
+  const person = (await manage('POST', '/api/web/accounts', { name: 'Ann', type: 'personal' })).id
+  const addKey = async (name: string, account: unknown, others = {}): Promise<unknown> =>
+    (await manage('POST', '/api/web/keys', { account, name, ...others })).id
+  const addLimit = (of: Record<string, unknown>): Promise<unknown> =>
+    manage('POST', '/api/web/limits', { resource: 'requests', span: 'minute', amount: 5, ...of })
+  const addHook = (account: unknown): Promise<unknown> => {
+    const hook = { url: 'https://hooks.example.com', events: ['balance.low'] }
+    return manage('POST', `/api/web/accounts/${String(account)}/webhooks`, hook)
+  }
+  const expires = new Date(Date.now() + 500).toISOString()
+  const keys = {
+    good: await addKey('good', team),
+    old: await addKey('old', team, { expires }),
+    idle: await addKey('idle', team, { expires, disabled: true }),
+    gone: await addKey('gone', team),
+    own: await addKey('own', person),
+  }
+  for (const key of Object.values(keys)) await addLimit({ key })
+  for (const account of [team, person]) {
+    await addLimit({ account })
+    await addHook(account)
+  }
+  await manage('DELETE', `/api/web/keys/${String(keys.gone)}`)
+  await Bun.sleep(Math.max(0, Date.parse(expires) - Date.now()) + 5)
+
+  const { file, warnings } = await exported(one)
+  const leftOut = warnings.flatMap(text => /^The file leaves out (.*), because/.exec(text)?.[1] ?? [])
+  expect(leftOut.toSorted()).toEqual([
+    'expired keys (2)',
+    'limits of expired keys (2)',
+    'limits of personal accounts (2)',
+    'limits of revoked keys (1)',
+    'webhooks of personal accounts (1)',
+  ])
+  const { created } = await apply(other, file)
+  expect(created.map(({ name }) => name)).toEqual(['key acme/good', 'webhook https://hooks.example.com of acme'])
+  expect((await exported(other)).file).toBe(file)
+  const pruned = await apply(one, file, { prune: true })
+  expect([pruned.plan, pruned.warnings]).toEqual([[], []])
+  await one.stop()
+  await other.stop()
+})

@@ -270,10 +270,10 @@ describe.skipIf(!hasPostgres)('a pool', () => {
     const operations = new PostgresOperations(pool, { slot: 1 })
     const by = { actor: 'cli' }
     await operations.run('createAccount', { id: 11, name: 'x', type: 'team' }, by)
-    const webhook = { accountId: 11, scope: null, url: 'https://h/x', origin: 'https://h', events: 'key.revoked' }
+    const webhook = { accountId: 11, scope: null, origin: 'https://h', events: 'key.revoked', author: 'cli' }
     const secret = Buffer.alloc(50).toString('base64')
     const many = Array.from({ length: 3 * bounds.webhooksOfAccountMax }, (_, index) =>
-      operations.run('createWebhook', { ...webhook, id: 100 + index, secret, author: 'cli' }, by),
+      operations.run('createWebhook', { ...webhook, id: 100 + index, url: `https://h/${index}`, secret }, by),
     )
     const results = (await Promise.all(many)).map(({ done }) => done)
     expect(results.filter(done => done === 'created')).toHaveLength(bounds.webhooksOfAccountMax)

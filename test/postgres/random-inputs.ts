@@ -157,9 +157,9 @@ export function randomOperations(seed: number, nowMs: () => number): () => Rando
     }),
     removeProvider: () => ({ id: pick('openai', 'azure'), origin: orNull(origin()), replaces: pick(true, false) }),
     createWebhook: () => ({
-      ...{ id: webhook(), accountId: orNull(account()), scope: scope(), url: 'https://h/x', origin: 'https://h' },
+      ...{ id: webhook(), accountId: orNull(account()), scope: scope(), url: pick('https://h/x', 'https://i/x') },
       ...{ events: pick('key.revoked,balance.low', 'account.frozen,balance.empty,budget.low'), secret: base64(50) },
-      author: 'a',
+      ...{ origin: 'https://h', author: 'a' },
     }),
     setWebhook: () => ({
       ...{ id: webhook(), scope: scope(), ...some({ url: 'https://i/x', origin: 'https://i', events: 'key.revoked' }) },

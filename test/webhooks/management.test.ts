@@ -91,9 +91,37 @@ describe('a request for a webhook', () => {
     const stale = await ask('PATCH', `web/webhooks/${hookId}`, { disabled: true }, { 'if-match': '"7"' })
     expect(stale.error.code).toBe('version_stale')
     expect((await ask('PATCH', `web/webhooks/${hookId}`, { events: ['ledger.drift'] })).error.param).toBe('events')
-    for (let at = 1; at < bounds.webhooksOfAccountMax; at++) await ofAccount(id, ['balance.low'])
+    for (let at = 1; at < bounds.webhooksOfAccountMax; at++) {
+      await ofAccount(id, ['balance.low'], `${receiver.url}/${at}`)
+    }
     const full = await ask('POST', path, { url: receiver.url, events: ['balance.low'] })
     expect([full.status, full.error.code]).toEqual([409, 'state_unfit'])
+  })
+
+  test('is refused if another webhook of the account, or of the site, has its URL', async () => {
+    const [one, other] = [await account(), await account()]
+    const [url, second] = [`${receiver.url}/one`, `${receiver.url}/two`]
+    const { id: first } = await ofAccount(one.id, ['balance.low'], url)
+    await ofAccount(other.id, ['balance.low'], url)
+    const hook = { url, events: ['balance.low'] }
+    expect((await ask('POST', 'web/webhooks', hook)).status).toBe(201)
+    const { id: hookId } = await ofAccount(one.id, ['balance.low'], second)
+    const refused = [
+      await ask('POST', `web/accounts/${one.id}/webhooks`, hook),
+      await ask('POST', 'web/webhooks', hook),
+      await ask('PATCH', `web/webhooks/${hookId}`, { url }),
+    ]
+    for (const { status, error } of refused) {
+      expect([status, error.code, error.param]).toEqual([409, 'state_unfit', 'url'])
+    }
+    // An earlier version has allowed both.
+    const db = openDatabase(join(harness.folder, 'weir.db'))
+    db.query('UPDATE webhook SET url = ?1 WHERE url = ?2').run(url, second)
+    db.close()
+    expect((await ask('PATCH', `web/webhooks/${hookId}`, { url, events: ['balance.empty'] })).status).toBe(200)
+    expect((await ask('PATCH', `web/webhooks/${first}`, { disabled: true })).status).toBe(200)
+    expect((await ask('PATCH', `web/webhooks/${hookId}`, { url: second })).status).toBe(200)
+    expect((await ask('PATCH', `web/webhooks/${hookId}`, { url })).status).toBe(409)
   })
 
   test('has its secret in no answer but its own, in no log and in no audit row', async () => {

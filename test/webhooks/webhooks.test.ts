@@ -180,8 +180,8 @@ describe('a webhook', () => {
 
   test('is not notified while it is disabled or when it was removed', async () => {
     const { id } = await account()
-    const off = await ofAccount(id, ['balance.low'])
-    const gone = await ofAccount(id, ['balance.low'])
+    const off = await ofAccount(id, ['balance.low'], `${receiver.url}/off`)
+    const gone = await ofAccount(id, ['balance.low'], `${receiver.url}/gone`)
     const enabled = await ofAccount(id, ['balance.low'])
     expect((await ask('PATCH', `web/webhooks/${off.id}`, { disabled: true })).body.disabled).toBeTrue()
     expect((await ask('DELETE', `web/webhooks/${gone.id}`)).status).toBe(204)
@@ -365,7 +365,7 @@ describe('other webhooks', () => {
   test('are notified although many deliveries wait for disabled ones', async () => {
     const { id } = await account()
     for (let at = 0; at < 3; at++) {
-      const full = await ofAccount(id, ['balance.low'], `${receiver.url}/never`)
+      const full = await ofAccount(id, ['balance.low'], `${receiver.url}/never/${at}`)
       await setDisabled(full.id, true)
       fill(full.id)
     }
@@ -464,7 +464,7 @@ describe('a delivery', () => {
     const { id } = await account()
     const [{ id: webhook }, { id: other }] = [
       await ofAccount(id, ['key.revoked']),
-      await ofAccount(id, ['balance.empty']),
+      await ofAccount(id, ['balance.empty'], `${receiver.url}/other`),
     ]
     await revokedKey(id)
     const { id: delivery } = await attempted(webhook, 1)

@@ -597,6 +597,7 @@ export type Hint = {
     | 'deletions_max'
     | 'deletion_which'
     | 'webhook_url'
+    | 'webhook_url_taken'
     | 'webhooks_max'
     | 'webhook_events'
     | 'webhook_disabled'

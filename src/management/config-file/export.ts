@@ -6,7 +6,7 @@ import { stringify } from 'yaml'
 import { siteFields } from '../resources/settings.ts'
 import type { ListName } from './file-schema.ts'
 import { entrySchemas, fileSchema } from './file-schema.ts'
-import { isDefault } from './plan.ts'
+import { isLeftOut } from './plan.ts'
 import { optionalFields } from './read-file.ts'
 import type { Fields, ManagementClient } from './requests.ts'
 import type { Current, Subject } from './subject.ts'
@@ -15,7 +15,7 @@ import { subjects } from './subjects.ts'
 
 export interface ExportedConfig {
   readonly text: string
-  /** What the reader of the file must know: references that were made up. */
+  /** What the reader of the file must know: references that were made up, and what was left out. */
   readonly notes: readonly string[]
 }
 
@@ -32,8 +32,9 @@ export async function exportConfig(
   if (only.includes('settings'))
     lists.settings = pickFields(await client.get('/api/web/settings'), Object.keys(siteFields))
   for (const subject of subjects.filter(({ list }) => only.includes(list))) {
-    const found = (await subject.read(client)).filter(current => !isDefault(subject, current))
-    notes.push(...found.flatMap(current => current.notes ?? []))
+    const all = await subject.read(client)
+    const found = all.filter(current => !isLeftOut(subject, current))
+    notes.push(...leftOutNotes(all), ...found.flatMap(current => current.notes ?? []))
     if (found.length === 0) continue
     lists[subject.list] = found.toSorted(byId).map(current => entryOf(subject, current, { names, notes }))
   }
@@ -41,6 +42,15 @@ export async function exportConfig(
     lists[list] === undefined ? [] : [[list, lists[list]]],
   )
   return { text: stringify(Object.fromEntries(ordered), { lineWidth: 0 }), notes }
+}
+
+/** One note for each kind. */
+function leftOutNotes(all: readonly Current[]): readonly string[] {
+  const kinds = all.flatMap(({ leftOut }) => leftOut ?? [])
+  return [...new Set(kinds)].map(kind => {
+    const count = kinds.filter(other => other === kind).length
+    return `The file leaves out ${kind} (${count}), because a new gateway would refuse them.`
+  })
 }
 
 const byId = (one: Current, other: Current): number => (one.id < other.id ? -1 : one.id > other.id ? 1 : 0)

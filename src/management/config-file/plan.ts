@@ -381,7 +381,7 @@ class PlanBuilder {
       if (this.#parts.file.entries(subject.list) === undefined) continue
       const wanted = new Set(pairs.get(subject)!.map(({ current }) => current?.path))
       const left = (await this.#read(subject)).filter(
-        current => !wanted.has(current.path) && !isDefault(subject, current),
+        current => !wanted.has(current.path) && !isLeftOut(subject, current),
       )
       const place = subject.list === 'modelNames' && this.#wouldCircle(pairs.get(subject)!, left) ? first : last
       place.push(...left.flatMap(current => this.#removalOf(subject, current)))
@@ -420,8 +420,12 @@ interface SecretFields {
   readonly fields: Fields
 }
 
+/** An export does not have it, so --prune must not take it for something that was removed from the file. */
+export const isLeftOut = (subject: Subject, current: Current): boolean =>
+  current.leftOut !== undefined || isDefault(subject, current)
+
 /** A channel of the environment whose settings are the defaults is the same as one that no file describes. */
-export const isDefault = ({ list, complete }: Subject, { fields }: Current): boolean =>
+const isDefault = ({ list, complete }: Subject, { fields }: Current): boolean =>
   list === 'environmentChannels' && isDeepStrictEqual(complete({ id: fields.id }), fields)
 
 const isChannels = ({ list }: Subject): boolean => list === 'channels' || list === 'environmentChannels'

@@ -20,6 +20,8 @@ export interface Current {
   readonly inUse?: string | undefined
   /** It can never be removed, so --prune leaves it. */
   readonly isPermanent?: boolean
+  /** Such as "expired keys": what a new gateway would refuse. An export leaves it out, and --prune leaves it as it is. */
+  readonly leftOut?: string | undefined
   /** What a file cannot say about it. */
   readonly notes?: readonly string[]
 }

@@ -161,7 +161,29 @@ const accounts: Subject = {
 async function currentKey(client: ManagementClient, row: Fields): Promise<Current> {
   const path = `${WEB}/keys/${asText(row.id)}`
   const fields = { ...pickFields(row, fieldsOf('keys')), budgets: await budgetsOf(client, path) }
-  return { id: asText(row.id), label: asText(row.name), path, fields, names: { account: row.accountName } }
+  const leftOut = hasExpired(row) ? 'expired keys' : undefined
+  return { id: asText(row.id), label: asText(row.name), path, fields, names: { account: row.accountName }, leftOut }
+}
+
+/** A disabled key can have expired, too, and its state does not say so. */
+const hasExpired = ({ expires }: Fields): boolean => expires !== null && Date.parse(asText(expires)) <= Date.now()
+
+/** Which owners of a limit or webhook a file does not describe, such as "personal accounts". Each owner is read once. */
+function buildOwnerCheck(client: ManagementClient): (of: Fields) => Promise<string | undefined> {
+  const known = new Map<string, Promise<Fields | undefined>>()
+  function find(path: string): Promise<Fields | undefined> {
+    const row = known.get(path) ?? findOrUndefined(client, path)
+    known.set(path, row)
+    return row
+  }
+  return async ({ account, key: keyId }) => {
+    const key = typeof keyId === 'string' ? await find(`${WEB}/keys/${keyId}`) : undefined
+    if (key?.state === 'revoked') return 'revoked keys'
+    if (key !== undefined && hasExpired(key)) return 'expired keys'
+    const owners = [account, key?.account].filter(id => typeof id === 'string')
+    const rows = await Promise.all(owners.map(id => find(`${WEB}/accounts/${id}`)))
+    return rows.some(row => row?.type === 'personal') ? 'personal accounts' : undefined
+  }
 }
 
 const keyDefaults = Object.fromEntries(
@@ -383,13 +405,20 @@ const limits: Subject = {
   }),
   idOf: limitId,
   labelOf: limitLabel,
-  read: async client =>
-    (await listAll(client, `${WEB}/limits`)).map(row => {
+  async read(client) {
+    const check = buildOwnerCheck(client)
+    const found: Current[] = []
+    for (const row of await listAll(client, `${WEB}/limits`)) {
+      const owners = await check(row)
+      const leftOut = owners && `limits of ${owners}`
       const fields = pickFields(row, fieldsOf('limits'))
       const key = row.key === null ? null : `${asText(row.keyName)} (${asText(row.key)})`
       const names = { account: row.accountName, key }
-      return { id: limitId(fields), label: limitLabel(fields), path: `${WEB}/limits/${asText(row.id)}`, fields, names }
-    }),
+      const path = `${WEB}/limits/${asText(row.id)}`
+      found.push({ id: limitId(fields), label: limitLabel(fields), path, fields, names, leftOut })
+    }
+    return found
+  },
   create: ({ client, idOf }, { wanted: { fields } }) =>
     client('POST', `${WEB}/limits`, { ...fields, account: idOf(fields.account), key: idOf(fields.key) }),
   change: ({ client }, { path }, { changes }) => client('PATCH', path, newValues(changes)),
@@ -437,14 +466,19 @@ const webhooks: Subject = {
   complete: fields => ({ account: null, disabled: false, ...fields }),
   idOf: webhookId,
   labelOf: webhookLabel,
-  read: async client =>
-    (await listAll(client, `${WEB}/webhooks`)).map(row => ({
-      id: webhookId(row),
-      label: webhookLabel(row),
-      path: `${WEB}/webhooks/${asText(row.id)}`,
-      fields: { ...pickFields(row, fieldsOf('webhooks')), secret: row.secretMark, secretFrom: row.secretFrom },
-      names: { account: row.accountName },
-    })),
+  async read(client) {
+    const check = buildOwnerCheck(client)
+    const found: Current[] = []
+    for (const row of await listAll(client, `${WEB}/webhooks`)) {
+      const owners = await check(row)
+      const leftOut = owners && `webhooks of ${owners}`
+      const fields = { ...pickFields(row, fieldsOf('webhooks')), secret: row.secretMark, secretFrom: row.secretFrom }
+      const path = `${WEB}/webhooks/${asText(row.id)}`
+      const names = { account: row.accountName }
+      found.push({ id: webhookId(row), label: webhookLabel(row), path, fields, names, leftOut })
+    }
+    return found
+  },
   async create(context, { wanted, secret }) {
     const { account, url, events, disabled, secretFrom } = wanted.fields
     const list = account === null ? `${WEB}/webhooks` : `${WEB}/accounts/${asText(context.idOf(account))}/webhooks`

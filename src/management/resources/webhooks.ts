@@ -232,6 +232,8 @@ async function refuseBadUrl<T>(run: () => T | Promise<T>): Promise<T> {
   }
 }
 
+const urlTaken = (): Refusal => refusal('state_unfit', hintOf('webhook_url_taken'), 'url')
+
 function createEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
   const show = buildShow(parts)
   async function make(
@@ -242,6 +244,7 @@ function createEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
     requireDone(result, {
       account_unknown: resourceUnknown,
       too_many: () => new Refusal('state_unfit', 'too many', { hint: hintOf('webhooks_max') }),
+      url_taken: urlTaken,
     })
     const shown = await show(id, { scope: null, actor })
     return { ...shown, body: { ...shown.body, secret } }
@@ -306,7 +309,8 @@ function changeEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
         const secret = body.secret as WebhookSecretText | undefined
         const sealed = secret === undefined ? {} : { secret: sealWebhookSecret(seal, id, secret), ...originOf(body) }
         const input = { id, scope, ...address, events: events?.join(), disabled: body.disabled, ...sealed }
-        requireDone(await writer.run('setWebhook', input, by), { unknown: resourceUnknown })
+        const result = await writer.run('setWebhook', input, by)
+        requireDone(result, { unknown: resourceUnknown, url_taken: urlTaken })
         return show(id, { scope, actor })
       },
     }),
@@ -321,7 +325,8 @@ function changeEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
       async run({ params: { webhook: id }, scope, by, actor }) {
         const secret = mintWebhookSecret()
         const input = { id, scope, secret: sealWebhookSecret(seal, id, secret) }
-        requireDone(await writer.run('setWebhook', input, by), { unknown: resourceUnknown })
+        const result = await writer.run('setWebhook', input, by)
+        requireDone(result, { unknown: resourceUnknown, url_taken: urlTaken })
         const shown = await show(id, { scope, actor })
         return { ...shown, body: { ...shown.body, secret } }
       },

@@ -34,7 +34,7 @@ export interface WebhookOperations {
       readonly secretFrom?: string | null
       readonly secretMark?: string | null
     }
-    result: { done: 'created' | 'account_unknown' | 'too_many' }
+    result: { done: 'created' | 'account_unknown' | 'too_many' | 'url_taken' }
   }
   /** Undefined fields stay as they are. */
   setWebhook: {
@@ -49,7 +49,7 @@ export interface WebhookOperations {
       readonly secretMark?: string | null
       readonly disabled?: boolean | undefined
     }
-    result: { done: 'set' | 'unknown' }
+    result: { done: 'set' | 'unknown' | 'url_taken' }
   }
   removeWebhook: { input: ScopedWebhook & { readonly id: number }; result: { done: 'removed' | 'unknown' } }
   /** Creates a test delivery for one webhook. It is due at `dueMs`, unless it is sent earlier. */
@@ -106,6 +106,14 @@ function* hasAccount(accountId: number, scope: Scope | null): Steps<boolean> {
 }
 
 const count = query<{ n: bigint }>('SELECT count(*) AS n FROM webhook WHERE account_id IS NOT DISTINCT FROM ?1')
+// A configuration file knows a webhook by its account and URL.
+const findUrl = query('SELECT 1 FROM webhook WHERE account_id IS NOT DISTINCT FROM ?1 AND url = ?2 LIMIT 1')
+// Two webhooks may have one URL since before this was refused; a change that keeps it is not about the URL.
+const findOther = query(
+  `SELECT 1 FROM webhook WHERE id = ?1 AND url <> ?4 AND EXISTS
+     (SELECT 1 FROM webhook o WHERE o.account_id IS NOT DISTINCT FROM webhook.account_id AND o.url = ?4)
+   AND `.concat(inScope('?2', '?3')),
+)
 const insert = query(
   `INSERT INTO webhook (id, account_id, url, origin, events, secret, author, created_ms, secret_from, secret_mark,
      disabled) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)`,
@@ -125,6 +133,7 @@ const editOperations: Pick<StepsOf<WebhookOperations>, 'createWebhook' | 'setWeb
     if (!isKnown) return { done: 'account_unknown' }
     const countMax = accountId === null ? bounds.webhooksOfSiteMax : bounds.webhooksOfAccountMax
     if ((yield* count.get(accountId))!.n >= countMax) return { done: 'too_many' }
+    if ((yield* findUrl.get(accountId, url)) !== undefined) return { done: 'url_taken' }
     const { secretFrom = null, secretMark = null } = input
     const sealed = Buffer.from(secret, 'base64')
     const state = Number(disabled)
@@ -132,6 +141,8 @@ const editOperations: Pick<StepsOf<WebhookOperations>, 'createWebhook' | 'setWeb
     return { done: 'created' }
   },
   *setWebhook({ id, scope, url = null, origin = null, events = null, secret, disabled, ...noted }) {
+    const isTaken = url !== null && (yield* findOther.get(id, ...scopeOf(scope), url)) !== undefined
+    if (isTaken) return { done: 'url_taken' }
     const sealed = secret === undefined ? null : Buffer.from(secret, 'base64')
     const state = disabled === undefined ? null : Number(disabled)
     const { secretFrom = null, secretMark = null } = noted

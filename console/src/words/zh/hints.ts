@@ -186,6 +186,7 @@ export const hints: Readonly<Record<HintCode, string>> = {
   deletions_max: '有 {max} 个未完成的删除，已达上限。请等其中一个完成。',
   deletion_which: '请说明删除哪些记录：“account”；工作人员也可以使用“key”、“endUser”、“from”或“before”。',
   webhook_url: 'URL 有误：{problem}。',
+  webhook_url_taken: '已有使用此 URL 的 Webhook。请改为修改它的事件。',
   webhooks_max: 'Webhook 过多。请先移除一些。',
   webhook_events: '“events”：账户的 Webhook 只能有：{events}。',
   webhook_disabled: '此 Webhook 已停用。请先启用。',
