@@ -14,7 +14,7 @@ import type { OpenedResponse } from './attempt/open-response.ts'
 import { AttemptFailed } from './attempt/open-response.ts'
 import { releaseConversation } from './attempt/translation.ts'
 import type { Exchange, Hold } from './exchange.ts'
-import { newAttempt, runsTools } from './exchange.ts'
+import { asksForStream, newAttempt, runsTools } from './exchange.ts'
 import type { ChannelPicker, NextPick, PickedChannel } from './route/channel-picker.ts'
 import { newMeter } from './settle/usage-meter.ts'
 import type { Timings } from './timings.ts'
@@ -82,7 +82,7 @@ export function buildForward(parts: ForwardParts): Forward {
 
   return async function forward(hold, exchange) {
     parts.onForward(exchange)
-    if (hold.call.stream) hold.call.extraBytes = extraBytesOf(hold.call.body, hold.call.json)
+    if (asksForStream(hold)) hold.call.extraBytes = extraBytesOf(hold.call.body, hold.call.json)
     channelPicker.begin(hold.route, exchange)
     let { route } = hold
     for (let last: AttemptFailed | undefined; ; ) {

@@ -121,7 +121,8 @@ function withMediaOutput(usage: Usage, exchange: Exchange): Usage {
 function withAudioInput(usage: Usage, exchange: Exchange): Usage {
   if (inputMedia.some(bucket => usage[bucket] !== undefined)) return usage
   const { audio } = estimateInput(exchange)
-  const inputAudio = Math.min(audio, usage.input)
+  // What was read from a cache may be audio. A report that says so does not divide its input by kind.
+  const inputAudio = Math.min(Math.max(0, audio - (usage.cacheRead ?? 0)), usage.input)
   return inputAudio === 0 ? usage : { ...usage, input: usage.input - inputAudio, inputAudio }
 }
 

@@ -198,6 +198,11 @@ const reports: readonly (readonly [string, object, number])[] = [
   ['fewer tokens than the audio has', { prompt_tokens: 200 }, 200 * HEARD],
   ['audio', { prompt_tokens: 320, prompt_tokens_details: { audio_tokens: 280 } }, 280 * HEARD + 40 * TEXT],
   ['images', { prompt_tokens: 320, prompt_tokens_details: { image_tokens: 20 } }, 320 * TEXT],
+  [
+    'cached tokens, which may be the audio',
+    { prompt_tokens: 320, prompt_tokens_details: { cached_tokens: 300 } },
+    320 * TEXT,
+  ],
 ]
 
 test.each(reports)(

@@ -160,6 +160,11 @@ const besideTotals: readonly (readonly [string, object, Usage])[] = [
   ['xAI: reasoning beside the output', completion({ reasoning_tokens: 3 }, 17), { input: 10, reasoning: 3, output: 4 }],
   ['more reasoning than output', completion({ reasoning_tokens: 5 }), { input: 10, reasoning: 5, output: 4 }],
   [
+    'no output, and as many cache reads as the total has beyond the input',
+    { prompt_tokens: 10, total_tokens: 18, prompt_tokens_details: { cached_tokens: 8 } },
+    { input: 2, cacheRead: 8, output: 8 },
+  ],
+  [
     'cache reads beside a total without the output',
     { prompt_tokens: 10, total_tokens: 74, prompt_tokens_details: { cached_tokens: 60 } },
     { input: 10, cacheRead: 60, output: 4 },

@@ -18,11 +18,11 @@ export function readUsage(report: unknown): UsageReport | undefined {
   if (report === undefined || report === null) return undefined
   const prompt = tokenCount(field(report, 'prompt_tokens'))
   const total = field(report, 'total_tokens') ?? undefined
-  // Without the output, the total tells it.
-  const completion = tokenCount(field(report, 'completion_tokens') ?? (total === undefined ? undefined : 0))
-  if (prompt === undefined || completion === undefined) return 'nonsense'
   const cache = cachePartsOf(report)
   const { cached, written } = cache
+  if (prompt === undefined) return 'nonsense'
+  const completion = tokenCount(field(report, 'completion_tokens') ?? outputOf(total, prompt, cached + written))
+  if (completion === undefined) return 'nonsense'
   const miss = field(report, 'prompt_cache_miss_tokens') ?? undefined
   // Cache hits and misses together are all input. One vendor leaves the hits out of its totals.
   const input = miss === undefined || prompt !== readCountOrZero(miss) ? prompt : prompt + cached
@@ -44,6 +44,14 @@ export function readUsage(report: unknown): UsageReport | undefined {
   for (const name in usage) if (!(usage[name as keyof Usage]! >= 0)) return 'nonsense'
   // Each request has input. A report without any tokens is empty, or comes too early.
   return inputTokens(usage) + outputTokens(usage) > 0 ? usage : undefined
+}
+
+/** The output in a report without that field: what the total has beyond the input. */
+function outputOf(total: unknown, prompt: number, cached: number): number | undefined {
+  if (total === undefined) return undefined
+  // The total counts the cached input beside the other input: computeTotals finds the output.
+  if (cached > prompt) return 0
+  return Math.max(0, readCountOrZero(total) - prompt)
 }
 
 interface CacheParts {

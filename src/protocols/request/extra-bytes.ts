@@ -5,7 +5,10 @@ import { isObject } from '../../base/text/json-bytes.ts'
 import { estimateTextBytes } from '../usage/text-bytes.ts'
 import type { Json } from './json-type.ts'
 
-/** Fields that hold media, addresses, and what a provider has encrypted or signed, in any dialect. */
+/**
+ * Fields that hold media, addresses, and what a provider has encrypted or signed, in any dialect. The `data` of an Anthropic
+ * document of text is among them, so it counts by its bytes.
+ */
 const OPAQUE_FIELDS: ReadonlySet<string> = new Set([
   ...['url', 'data', 'image', 'images', 'image_url', 'video_url', 'audio_url', 'file_data', 'file_url'],
   ...['signature', 'thoughtSignature', 'thought_signature', 'encrypted_content', 'encrypted_index'],
