@@ -5,7 +5,7 @@
 // and its amount; a call for which this is not possible is counted and left out.
 
 import type { BillLine, Nanos, NanosPerMillion } from '../base/money/money.ts'
-import { BILLION, bill, parseUsd } from '../base/money/money.ts'
+import { bill, findMultiplier, parseUsd } from '../base/money/money.ts'
 import type { Price } from '../base/money/price.ts'
 import { unitFees, unitNames } from '../base/money/price.ts'
 import type { Bucket, Unit, Usage } from '../base/money/usage.ts'
@@ -48,7 +48,7 @@ export function recompute(call: BilledCall, proposal: Proposal): bigint | Backte
   if (call.lines === null) return recomputeWithoutLines(call, proposal)
   const lines = readLines(call.lines)
   if (lines === undefined) return 'price_gone'
-  const perMille = findMultiplier(lines, call)
+  const perMille = multiplierOf(lines, call)
   if (perMille === undefined) return 'billed_otherwise'
   if (perMille === 'several') return 'multiplier_unknown'
   if ('perMille' in proposal) return bill(lines, proposal.perMille)
@@ -75,16 +75,9 @@ function readLines(text: string): readonly CostLine[] | undefined {
 }
 
 /** The multiplier of the bill: the one of the key's tier if it fits, else the only one that fits. */
-function findMultiplier(lines: readonly BillLine[], { amount, perMille }: BilledCall): bigint | 'several' | undefined {
-  const fits = (multiplier: bigint): boolean => bill(lines, multiplier) === amount
-  if (perMille !== undefined && fits(perMille)) return perMille
-  let sum = 0n
-  for (const { count, rate } of lines) sum += BigInt(count) * rate
-  if (sum === 0n) return amount === 0n ? 'several' : undefined
-  const largest = (amount * BILLION) / sum
-  // A charge of zero says nothing about the multiplier.
-  if (largest === 0n || !fits(largest)) return undefined
-  return fits(largest - 1n) ? 'several' : largest
+function multiplierOf(lines: readonly BillLine[], { amount, perMille }: BilledCall): bigint | 'several' | undefined {
+  const fits = perMille !== undefined && bill(lines, perMille) === amount
+  return fits ? perMille : findMultiplier(lines, amount)
 }
 
 interface Repricing {

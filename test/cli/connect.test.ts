@@ -98,6 +98,14 @@ describe('printing', () => {
     expect([code, stderr]).toEqual([1, expect.stringContaining('Set WEIR_URL, too')])
   })
 
+  test('an address that the files have is kept, and no gateway is asked for another one', async () => {
+    const home = freshFolder()
+    await connectHere(home, `codex --write --key ${KEY}`)
+    const second = await weir(home, `connect codex --write --key ${KEY}`, { HOME: home, WEIR_TOKEN: 'wt-x' })
+    expect([second.code, second.stderr]).toEqual([0, ''])
+    expect(second.stdout).toContain(`Kept: the url ${URL}`)
+  })
+
   test('a key is not printed into a file that others can read', async () => {
     const home = freshFolder()
     const print = async (name: string, mode: number) => {

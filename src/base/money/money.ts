@@ -61,3 +61,15 @@ export function bill(lines: readonly BillLine[], perMille = 1000n): Nanos {
   const amount = (sum * perMille + BILLION - 1n) / BILLION
   return nanos(amount < BILL_MAX ? amount : BILL_MAX)
 }
+
+/** The only multiplier with which the lines have this amount, if there is one. */
+export function findMultiplier(lines: readonly BillLine[], amount: bigint): bigint | 'several' | undefined {
+  const fits = (multiplier: bigint): boolean => bill(lines, multiplier) === amount
+  let sum = 0n
+  for (const { count, rate } of lines) sum += BigInt(count) * rate
+  if (sum === 0n) return amount === 0n ? 'several' : undefined
+  const largest = (amount * BILLION) / sum
+  // A charge of zero says nothing about the multiplier.
+  if (largest === 0n || !fits(largest)) return undefined
+  return fits(largest - 1n) ? 'several' : largest
+}

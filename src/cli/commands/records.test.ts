@@ -16,6 +16,11 @@ test.each([
   expect(recordLines({ cost, lines }).find(shown => shown.startsWith('multiplier'))).toBe(line)
 })
 
+test('a small cost that several multipliers give has none', () => {
+  const few = [{ what: 'input', count: 5, rate: '0.02' }]
+  expect(recordLines({ cost: '0.000000113', lines: few }).join()).not.toContain('multiplier')
+})
+
 test('a call without lines has no multiplier', () => {
   expect(recordLines({ cost: '0.00', lines: [] })).toEqual(['cost     0.00'])
 })

@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import type { WriteStream } from 'node:fs'
 import { createWriteStream } from 'node:fs'
 import type { NanosPerMillion } from '../../base/money/money.ts'
-import { BILLION, bill, parseUsd } from '../../base/money/money.ts'
+import { bill, findMultiplier, parseUsd } from '../../base/money/money.ts'
 import { exportFormats } from '../../base/text/export-lines.ts'
 import { outcomes } from '../../billing/who-pays.ts'
 import type { CommandFields } from '../connect.ts'
@@ -145,19 +145,17 @@ export function recordLines(record: CommandFields): readonly string[] {
   return fieldLines(multiplier === undefined ? record : { ...record, multiplier })
 }
 
-/** What the cost is of the sum of its lines: the multiplier of the tier; undefined if it is 1 or does not follow. */
+/** The multiplier of the tier, if it is not 1 and only one follows from the lines and the cost. */
 function multiplierOf(record: CommandFields): number | undefined {
   const { lines, cost } = record as {
     readonly lines: readonly { count: number; rate: string }[]
     readonly cost: string
   }
   const rated = lines.map(({ count, rate }) => ({ count, rate: (parseUsd(rate) ?? 0n) as NanosPerMillion }))
-  const sum = rated.reduce((total, { count, rate }) => total + Number(rate) * count, 0)
   const charged = parseUsd(cost) ?? 0n
-  if (sum === 0 || charged === 0n) return undefined
-  const perMille = BigInt(Math.round((Number(charged) * Number(BILLION)) / sum))
-  const follows = charged !== bill(rated) && charged === bill(rated, perMille)
-  return follows ? Number(perMille) / 1_000 : undefined
+  if (charged === bill(rated)) return undefined
+  const perMille = findMultiplier(rated, charged)
+  return typeof perMille === 'bigint' ? Number(perMille) / 1_000 : undefined
 }
 
 function bodyText(body: unknown): string {

@@ -34,9 +34,10 @@ async function connect(input: CommandFields): Promise<void> {
   if (input.program === undefined) return listPrograms(input)
   const id = findProgram(text(input.program))
   const program = programs[id]!
-  const connection = await readConnection(input, program)
+  const access = await readAccess(input, program)
   const isWrite = input.write === true || input['dry-run'] === true
-  if (isWrite) return write(id, connection, input)
+  if (isWrite) return write(id, access, input)
+  const connection = { ...access, ...(await gatewayAddress(input.url)) }
   warnOfDoubt(connection)
   const shown = isOutputPublic() ? { ...connection, key: KEY_PLACEHOLDER } : connection
   if (shown.key !== connection.key) warn('others can read the file that the output goes to, so the key is left out')
@@ -47,7 +48,7 @@ async function connect(input: CommandFields): Promise<void> {
 }
 
 /** Without the text of the key, which would be in the history of the shell. */
-function optionsToRepeat({ model, url, key }: CommandFields, connection: Connection): readonly string[] {
+function optionsToRepeat({ model, url, key }: CommandFields, connection: GatewayAccess): readonly string[] {
   const isKeyInShell = process.env.WEIR_KEY?.trim() === connection.key
   return [
     ...(model === undefined ? [] : [`--model ${connection.model}`]),
@@ -72,14 +73,13 @@ function listPrograms({ json }: CommandFields): void {
 const findProgram = (named: string): string =>
   Object.keys(programs).find(id => id === named || programs[id]!.aliases?.includes(named))!
 
-/** Where the program is pointed at. */
-interface Connection extends GatewayAccess, GatewayAddress {}
+type Access = Omit<GatewayAccess, 'url'>
 
 const MODEL = /^[\w.:@/+-]{1,200}$/
 /** Characters that need no quotes in a file of variables or in a shell. */
 const KEY = /^[\w.-]{8,200}$/
 
-async function readConnection(input: CommandFields, { model }: Program): Promise<Connection> {
+async function readAccess(input: CommandFields, { model }: Program): Promise<Access> {
   const chosen = input.model === undefined ? model : text(input.model)
   if (!MODEL.test(chosen)) {
     throw new UsageProblem('--model must be the name of a model, such as gpt-5 or anthropic/claude-sonnet-5.')
@@ -89,7 +89,7 @@ async function readConnection(input: CommandFields, { model }: Program): Promise
     const place = input.key === undefined ? 'WEIR_KEY' : '--key'
     throw new UsageProblem(`${place} must be an API key of Weir (wk-…), whole. Create one: weir keys create`)
   }
-  return { ...(await gatewayAddress(input.url)), key: text(given) || KEY_PLACEHOLDER, model: chosen }
+  return { key: text(given) || KEY_PLACEHOLDER, model: chosen }
 }
 
 const setUpFields = ({ files = [], ...others }: SetUp): CommandFields => ({
@@ -103,20 +103,21 @@ const partsNotGiven = (input: CommandFields): readonly AccessPart[] => [
   ...(input.model === undefined ? (['model'] as const) : []),
 ]
 
-async function write(id: string, given: Connection, input: CommandFields): Promise<void> {
+async function write(id: string, given: Access, input: CommandFields): Promise<void> {
   const { title, setUp } = programs[id]!
-  if (setUp(given).files === undefined) {
-    throw new Problem(`${title} has no configuration file that Weir can write. Follow: weir connect ${id}`)
-  }
   const found = findSettings(setUp, fieldsOfFile)
   const kept = found.url === undefined ? [] : partsNotGiven(input)
+  const address = kept.includes('url') ? { url: found.url! } : await gatewayAddress(input.url)
   const connection = {
     ...given,
-    ...(kept.includes('url') && { url: found.url! }),
+    ...address,
     ...(kept.includes('model') && MODEL.test(found.model ?? '') && { model: found.model! }),
   }
+  if (setUp(connection).files === undefined) {
+    throw new Problem(`${title} has no configuration file that Weir can write. Follow: weir connect ${id}`)
+  }
   if (kept.includes('url')) warnIfUnencrypted(connection.url)
-  else warnOfDoubt(given)
+  else warnOfDoubt(address)
   const { files: _, ...others } = setUp(connection)
   const files = keepFields(setUp, connection, kept, fieldsOfFile)
   const hasKey = connection.key !== KEY_PLACEHOLDER
