@@ -14,7 +14,8 @@ let harness: Harness
 let ask: Ask
 
 beforeAll(async () => {
-  harness = await startHarness()
+  // Limits do not refill, however slow the machine is.
+  harness = await startHarness({ world: { clock: { nowMs: () => 1_000, dateMs: Date.now } } })
   ask = await askAsOwner(harness)
 })
 afterAll(() => harness.stop())
