@@ -119,10 +119,10 @@ export const listOf = <T extends Schema>(item: T) =>
     limit: z.number().meta({ description: 'The largest number of rows per page.' }),
   })
 
-/** Money in a request: US dollars as decimal text, such as 12.5. In answers it has no bound: see `money`. */
+/** Money in a request: US dollars as decimal text, such as 12.5, not negative. In answers it has no bound: see `money`. */
 export const usd = z
   .string()
-  .regex(/^-?\d{1,9}(\.\d{1,9})?$/, must('must_be_bound'))
+  .regex(/^\d{1,9}(\.\d{1,9})?$/, must('must_be_bound'))
   .meta({ description: 'US dollars, as decimal text' })
 export const time = z.iso.datetime()
 /** A time in a request, parsed to milliseconds since 1970. */

@@ -5,6 +5,7 @@ import { bounds } from '../../base/bounds.ts'
 import { Refusal, refusal } from '../../base/errors.ts'
 import { hintOf } from '../../base/hints.ts'
 import { formatUsd, nanos } from '../../base/money/money.ts'
+import type { BacktestResult } from '../../billing/backtest-run.ts'
 import type { ManagementParts } from '../management-parts.ts'
 import type { BacktestProposal, BacktestRange } from '../prices/backtest.ts'
 import { buildBacktestQuery, formatBacktest, isValidRange } from '../prices/backtest.ts'
@@ -62,13 +63,22 @@ function rangeOf({ from, before }: BacktestBody, nowMs: number): BacktestRange {
 const triedOf = ({ price, tier, pricePerMille }: BacktestBody): BacktestProposal =>
   price === undefined ? { tier: tier!, perMille: pricePerMille! } : { price: parsePriceField({ price }) }
 
-/** Refuses names that do not exist: no call has them, so all sums would be 0. A model may exist in old records only. */
-async function refuseUnknownNames(parts: ManagementParts, { model, tier }: BacktestBody): Promise<void> {
-  const provider = model?.slice(0, model.indexOf('/'))
-  if (provider !== undefined && !parts.catalogue().providers.has(provider))
-    throw refusal('field_invalid', hintOf('provider_unknown', { provider }), 'model')
+/** No key has an unknown tier, so all sums would be 0. */
+async function refuseUnknownTier(parts: ManagementParts, { tier }: BacktestBody): Promise<void> {
   if (tier === undefined) return
   if ((await parts.queryWorker.query('tier', { name: tier })) === null) throw await tierUnknown(parts, tier)
+}
+
+/** A provider that was removed may have old calls. Without any, the name is taken for a misspelt one. */
+function refuseUnknownProvider(
+  { catalogue }: ManagementParts,
+  { model }: BacktestBody,
+  { calls, leftOut }: BacktestResult,
+): void {
+  if (model === undefined || calls > 0 || Object.keys(leftOut).length > 0) return
+  const provider = model.slice(0, model.indexOf('/'))
+  if (!catalogue().providers.has(provider))
+    throw refusal('field_invalid', hintOf('provider_unknown', { provider }), 'model')
 }
 
 const Rate = z.object({ source: z.string(), rate: money })
@@ -85,10 +95,11 @@ export function priceTrialEndpoints(parts: ManagementParts): readonly WebEndpoin
       answer: Backtest,
       async run({ body: request }) {
         const range = rangeOf(request, dateMs())
-        await refuseUnknownNames(parts, request)
+        await refuseUnknownTier(parts, request)
         const { model, account: accountId, key: keyId } = request
         const wanted = { ...range, proposal: triedOf(request), model, accountId, keyId }
         const result = await priceTrials.backtest(buildBacktestQuery(wanted))
+        refuseUnknownProvider(parts, request, result)
         return { body: formatBacktest(result, range) }
       },
     }),

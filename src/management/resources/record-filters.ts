@@ -25,7 +25,7 @@ export const recordFilters = {
   model: word
     .regex(/^[^/]+\/./, must('must_be_model'))
     .optional()
-    .meta({ description: 'The model name as callers write it: <provider>/<model>' }),
+    .meta({ description: 'The model that answered: <provider>/<model>' }),
   provider: word.optional(),
   channel: word.optional(),
   outcome: z

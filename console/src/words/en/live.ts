@@ -20,7 +20,8 @@ export const liveWords = words('live', {
   recoversIn: 'tried again in {time}',
   tail: 'Ended calls',
   kept: { one: '1 call since this page was opened', other: '{n} calls since this page was opened' },
-  missed: 'Some calls are missing here, because too many ended at the same time. The records have all of them.',
+  missed:
+    'Some calls are missing here, because too many ended at the same time or a backup was restored. Look into the records.',
   waiting: 'Waiting for the first call to end. Send one:',
   model: 'Model',
   outcome: 'Outcome',

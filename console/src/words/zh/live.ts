@@ -21,7 +21,7 @@ export const live: Chinese<typeof liveWords> = {
   recoversIn: '{time} 后重试',
   tail: '已结束的调用',
   kept: '打开本页以来 {n} 个调用',
-  missed: '同时结束的调用过多，这里缺少一些。调用记录中包含全部。',
+  missed: '同时结束的调用过多，或已恢复备份，这里缺少一些。请查看调用记录。',
   waiting: '等待第一个调用结束。发送一个：',
   model: '模型',
   outcome: '结果',
