@@ -4,6 +4,10 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:tes
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { buildPlan } from '../../src/management/config-file/plan.ts'
+import { readConfigFile } from '../../src/management/config-file/read-file.ts'
+import type { ManagementClient } from '../../src/management/config-file/requests.ts'
+import { buildClient } from '../../src/management/config-file/requests.ts'
 import { weir } from '../front/weir-process.ts'
 import type { Harness } from '../support/gateway.ts'
 import { startHarness } from '../support/gateway.ts'
@@ -74,6 +78,37 @@ describe('a plan', () => {
     expect(JSON.stringify(plan)).not.toContain('sk-')
     expect((await apply(harness, channel('    weight: 3'))).plan).toHaveLength(2)
   })
+})
+
+test('a plan that removes nothing does not read the owner of each limit and webhook', async () => {
+  const { id } = await harness.manage('POST', '/api/web/accounts', { name: 'many' })
+  for (let number = 0; number < 50; number++) {
+    const key = await harness.manage('POST', '/api/web/keys', { account: id, name: `many-${number}` })
+    await harness.manage('POST', '/api/web/limits', { resource: 'requests', span: 'minute', amount: 5, key: key.id })
+  }
+  await harness.manage('POST', `/api/web/accounts/${String(id)}/webhooks`, {
+    url: 'https://hooks.example.com/many',
+    events: ['balance.low'],
+  })
+  const read: string[] = []
+  const client = buildClient(harness.gateway.manage)
+  const get: ManagementClient['get'] = (path, query) => {
+    read.push(path)
+    return client.get(path, query)
+  }
+  const content = `
+limits: [{resource: tokens, span: day, amount: 9, account: many}]
+webhooks: [{account: many, url: "https://hooks.example.com/many", events: [balance.low]}]
+`
+  const { changes } = await buildPlan({
+    client: Object.assign(client.bind(undefined), { get }),
+    file: readConfigFile(content, 'weir.yaml'),
+    prune: false,
+    secrets: { env: {}, folder: '.' },
+    nowMs: Date.now,
+  })
+  expect(changes.map(({ noun }) => noun)).toEqual(['limit'])
+  expect(read.filter(path => /^\/api\/web\/(keys|accounts)\/./.test(path))).toEqual([])
 })
 
 describe('what a plan prints', () => {

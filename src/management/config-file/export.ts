@@ -6,7 +6,7 @@ import { stringify } from 'yaml'
 import { siteFields } from '../resources/settings.ts'
 import type { ListName } from './file-schema.ts'
 import { entrySchemas, fileSchema } from './file-schema.ts'
-import { isLeftOut } from './plan.ts'
+import { isDefault } from './plan.ts'
 import { optionalFields } from './read-file.ts'
 import type { Fields, ManagementClient } from './requests.ts'
 import type { Current, Subject } from './subject.ts'
@@ -32,9 +32,8 @@ export async function exportConfig(
   if (only.includes('settings'))
     lists.settings = pickFields(await client.get('/api/web/settings'), Object.keys(siteFields))
   for (const subject of subjects.filter(({ list }) => only.includes(list))) {
-    const all = await subject.read(client)
-    const found = all.filter(current => !isLeftOut(subject, current))
-    notes.push(...leftOutNotes(all), ...found.flatMap(current => current.notes ?? []))
+    const { found, kinds } = await readAll(subject, client)
+    notes.push(...leftOutNotes(kinds), ...found.flatMap(current => current.notes ?? []))
     if (found.length === 0) continue
     lists[subject.list] = found.toSorted(byId).map(current => entryOf(subject, current, { names, notes }))
   }
@@ -44,9 +43,20 @@ export async function exportConfig(
   return { text: stringify(Object.fromEntries(ordered), { lineWidth: 0 }), notes }
 }
 
+/** What the file describes, and the kind of each thing that it leaves out. */
+async function readAll(subject: Subject, client: ManagementClient) {
+  const found: Current[] = []
+  const kinds: string[] = []
+  for (const current of await subject.read(client)) {
+    const kind = await current.leftOut?.()
+    if (kind !== undefined) kinds.push(kind)
+    else if (!isDefault(subject, current)) found.push(current)
+  }
+  return { found, kinds }
+}
+
 /** One note for each kind. */
-function leftOutNotes(all: readonly Current[]): readonly string[] {
-  const kinds = all.flatMap(({ leftOut }) => leftOut ?? [])
+function leftOutNotes(kinds: readonly string[]): readonly string[] {
   return [...new Set(kinds)].map(kind => {
     const count = kinds.filter(other => other === kind).length
     return `The file leaves out ${kind} (${count}), because a new gateway would refuse them.`

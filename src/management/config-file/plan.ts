@@ -380,9 +380,10 @@ class PlanBuilder {
     for (const subject of [...subjects].reverse()) {
       if (this.#parts.file.entries(subject.list) === undefined) continue
       const wanted = new Set(pairs.get(subject)!.map(({ current }) => current?.path))
-      const left = (await this.#read(subject)).filter(
-        current => !wanted.has(current.path) && !isLeftOut(subject, current),
-      )
+      const left: Current[] = []
+      for (const current of await this.#read(subject)) {
+        if (!wanted.has(current.path) && !(await isLeftOut(subject, current))) left.push(current)
+      }
       const place = subject.list === 'modelNames' && this.#wouldCircle(pairs.get(subject)!, left) ? first : last
       place.push(...left.flatMap(current => this.#removalOf(subject, current)))
     }
@@ -421,11 +422,11 @@ interface SecretFields {
 }
 
 /** An export does not have it, so --prune must not take it for something that was removed from the file. */
-export const isLeftOut = (subject: Subject, current: Current): boolean =>
-  current.leftOut !== undefined || isDefault(subject, current)
+const isLeftOut = async (subject: Subject, current: Current): Promise<boolean> =>
+  isDefault(subject, current) || (await current.leftOut?.()) !== undefined
 
 /** A channel of the environment whose settings are the defaults is the same as one that no file describes. */
-const isDefault = ({ list, complete }: Subject, { fields }: Current): boolean =>
+export const isDefault = ({ list, complete }: Subject, { fields }: Current): boolean =>
   list === 'environmentChannels' && isDeepStrictEqual(complete({ id: fields.id }), fields)
 
 const isChannels = ({ list }: Subject): boolean => list === 'channels' || list === 'environmentChannels'
