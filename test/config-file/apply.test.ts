@@ -193,6 +193,23 @@ test('names that lead to each other in another order are changed without a cycle
   expect(await harness.manage('GET', '/api/web/routes')).toMatchObject({ data: [{ name: 'back' }] })
 })
 
+test('a model name that the gateway has already is only warned of if a member of it is no model any more', async () => {
+  const models = ['roach', 'perch'].map(id => ({ id, price: { input: '1', output: '2' } }))
+  const speaks = { 'openai-chat': '/c' }
+  const names = { id: 'mere', name: 'Mere', keyEnv: 'MERE_KEY', baseUrlEnv: 'MERE_URL' }
+  const definition = { ...names, baseUrl: 'https://mere.example/v1', speaks, sign: 'bearer', models }
+  await harness.manage('POST', '/api/web/providers', { definition })
+  const content = 'modelNames:\n  - {name: fish, members: [mere/roach, openai/gpt-4o]}'
+  await apply(harness, content)
+  await harness.manage('PATCH', '/api/web/providers/mere', { definition: { models: models.slice(1) } })
+  const { plan, warnings } = await apply(harness, content)
+  const problem = 'weir.yaml:2: modelNames[0].members: mere/roach: Mere has no such model.'
+  expect([plan, warnings]).toEqual([[], [problem]])
+  for (const other of [content.replace('gpt-4o', 'gpt-4o-mini'), content.replace('fish', 'fresh')]) {
+    expect(await problemsOf(harness, other)).toEqual([problem])
+  }
+})
+
 test('--prune removes what the lists of the file do not have, and nothing of other lists', async () => {
   const { created } = await apply(
     harness,

@@ -214,14 +214,17 @@ class PlanBuilder {
     for (const { wanted, current } of of('keys')) this.#checkExpiry(wanted, current)
     const names = of('modelNames')
     if (names.length === 0) return
+    const unchanged = names.filter(({ wanted, current }) => isDeepStrictEqual(wanted.fields, current?.fields))
     checkModelNames(
       {
         entries: names.map(({ wanted }) => wanted.entry),
         rows: names.map(({ wanted }) => routeOf(wanted.fields)),
         others: this.#parts.prune ? [] : await this.#otherNames(names),
+        unchanged: new Set(unchanged.map(({ wanted }) => wanted.id)),
         providers: this.#providers.after,
       },
       this.#report,
+      reportTo(this.#parts.file, this.#warnings),
     )
   }
 
