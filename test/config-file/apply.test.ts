@@ -245,6 +245,20 @@ test('--prune leaves the tier that accounts without a tier need', async () => {
   expect(warnings.join()).toContain('The tier standard (standard) is not in the file, but it cannot be removed.')
 })
 
+test('--prune lets a key have the tier that cannot be removed', async () => {
+  const file = `
+tiers: [{name: gold, qpm: 900}, {name: free, qpm: 20}, {name: pro, qpm: 3000}]
+accounts: [{name: plain}]
+keys: [{account: plain, name: ci, tier: standard}]
+`
+  const { plan } = await apply(harness, file, { prune: true, dryRun: true })
+  expect(plan).toContain('+ key plain/ci')
+  const others = file.replace('standard', 'nonesuch')
+  expect(await problemsOf(harness, others, { prune: true })).toEqual([
+    expect.stringContaining('there is no tier "nonesuch". There are: free, gold, pro, standard.'),
+  ])
+})
+
 test('--prune says of which account and key it removes something', async () => {
   const content = `
 accounts: [{name: first}, {name: second}]

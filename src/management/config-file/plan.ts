@@ -239,9 +239,10 @@ class PlanBuilder {
     const { file, prune } = this.#parts
     const subject = subjects.find(({ list }) => list === 'tiers')!
     const isPruned = prune && file.entries('tiers') !== undefined
+    const stays = ({ isPermanent }: Current): boolean => !isPruned || isPermanent === true
     const known = new Set([
       ...of('tiers').map(({ wanted }) => wanted.id),
-      ...(isPruned ? [] : (await this.#read(subject)).map(({ id }) => id)),
+      ...(await this.#read(subject)).filter(stays).map(({ id }) => id),
     ])
     for (const list of ['accounts', 'keys', 'limits'] as const) {
       for (const { wanted } of of(list)) {
