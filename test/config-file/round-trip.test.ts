@@ -1,7 +1,9 @@
 // Configuration as code on real gateways: export, apply to an empty gateway, export again.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { join } from 'node:path'
 import { parse } from 'yaml'
+import { openDatabase } from '../support/database.ts'
 import type { Harness } from '../support/gateway.ts'
 import { startHarness } from '../support/gateway.ts'
 import type { Schema } from '../support/json-schema.ts'
@@ -209,10 +211,20 @@ test('what a new gateway would refuse is not exported, and --prune leaves it as 
   await manage('DELETE', `/api/web/keys/${String(keys.gone)}`)
   await Bun.sleep(Math.max(0, Date.parse(expires) - Date.now()) + 5)
 
+  // As before this was refused: a second webhook with the same account and URL.
+  await manage('POST', `/api/web/accounts/${String(team)}/webhooks`, {
+    url: 'https://hooks.example.com/twin',
+    events: ['key.revoked'],
+  })
+  const db = openDatabase(join(one.folder, 'weir.db'))
+  db.run("UPDATE webhook SET url = 'https://hooks.example.com' WHERE url = 'https://hooks.example.com/twin'")
+  db.close()
+
   const { file, warnings } = await exported(one)
   const leftOut = warnings.flatMap(text => /^The file leaves out (.*), because/.exec(text)?.[1] ?? [])
   expect(leftOut.toSorted()).toEqual([
     'expired keys (2)',
+    'further webhooks with the same URL (1)',
     'limits of expired keys (2)',
     'limits of personal accounts (2)',
     'limits of revoked keys (1)',
