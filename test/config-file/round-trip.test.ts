@@ -182,6 +182,43 @@ test('a key that a member has made keeps the bounds that an admin has set on oth
   await other.stop()
 })
 
+test('an export says where keys of members lose the bounds of keys that it leaves out', async () => {
+  const one = await startHarness()
+  const { ask: owner } = await setUpOwner(one)
+  const addKey = async (account: string, settings = {}): Promise<string> =>
+    String((await owner('POST', 'web/keys', { account, name: 'old', ...settings })).body.id)
+  const bounds: Readonly<Record<string, (account: string) => Promise<unknown>>> = {
+    revoked: async account => owner('DELETE', `web/keys/${await addKey(account, { requires: ['eu'] })}`),
+    expired: async account => {
+      await addKey(account, { expires: new Date(Date.now() + 2_000).toISOString(), qpm: 5 })
+      await Bun.sleep(2_005)
+    },
+    limited: async account => {
+      const key = await addKey(account)
+      await one.manage('POST', '/api/web/limits', { resource: 'requests', span: 'minute', amount: 5, key })
+      await owner('DELETE', `web/keys/${key}`)
+    },
+    // Nothing is lost where the key stays, or has no bounds.
+    kept: account => addKey(account, { qpm: 5 }),
+    free: async account => owner('DELETE', `web/keys/${await addKey(account)}`),
+  }
+  for (const [name, bind] of Object.entries(bounds)) {
+    const account = String((await owner('POST', 'web/accounts', { name, type: 'team' })).body.id)
+    await bind(account)
+    await one.manage('POST', '/api/web/keys', { account, name: 'own', madeByMember: true })
+  }
+  // No member has made a key here.
+  const alone = String((await owner('POST', 'web/accounts', { name: 'alone', type: 'team' })).body.id)
+  await bounds.revoked!(alone)
+
+  const { warnings } = await exported(one)
+  const losing = warnings.flatMap(
+    text => /^Keys that members of (\w+) \(acc_\w+\) have made lose/.exec(text)?.[1] ?? [],
+  )
+  expect(losing.toSorted()).toEqual(['expired', 'limited', 'revoked'])
+  await one.stop()
+})
+
 test('what a new gateway would refuse is not exported, and --prune leaves it as it is', async () => {
   const [one, other] = [await startHarness(), await startHarness()]
   const { manage } = one

@@ -166,7 +166,8 @@ async function currentKey(client: ManagementClient, row: Fields): Promise<Curren
 }
 
 /** A disabled key can have expired, too, and its state does not say so. */
-const hasExpired = ({ expires }: Fields): boolean => expires !== null && Date.parse(asText(expires)) <= Date.now()
+export const hasExpired = ({ expires }: Fields): boolean =>
+  expires !== null && Date.parse(asText(expires)) <= Date.now()
 
 /** Whether a limit or webhook has an owner that a file does not describe: "limits of personal accounts". Reads each once. */
 function buildOwnerCheck(client: ManagementClient, list: string): (of: Fields) => Promise<string | undefined> {
