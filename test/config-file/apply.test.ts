@@ -4,6 +4,10 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:tes
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { buildPlan } from '../../src/management/config-file/plan.ts'
+import { readConfigFile } from '../../src/management/config-file/read-file.ts'
+import type { ManagementClient } from '../../src/management/config-file/requests.ts'
+import { buildClient } from '../../src/management/config-file/requests.ts'
 import { weir } from '../front/weir-process.ts'
 import type { Harness } from '../support/gateway.ts'
 import { startHarness } from '../support/gateway.ts'
@@ -74,6 +78,37 @@ describe('a plan', () => {
     expect(JSON.stringify(plan)).not.toContain('sk-')
     expect((await apply(harness, channel('    weight: 3'))).plan).toHaveLength(2)
   })
+})
+
+test('a plan that removes nothing does not read the owner of each limit and webhook', async () => {
+  const { id } = await harness.manage('POST', '/api/web/accounts', { name: 'many' })
+  for (let number = 0; number < 50; number++) {
+    const key = await harness.manage('POST', '/api/web/keys', { account: id, name: `many-${number}` })
+    await harness.manage('POST', '/api/web/limits', { resource: 'requests', span: 'minute', amount: 5, key: key.id })
+  }
+  await harness.manage('POST', `/api/web/accounts/${String(id)}/webhooks`, {
+    url: 'https://hooks.example.com/many',
+    events: ['balance.low'],
+  })
+  const read: string[] = []
+  const client = buildClient(harness.gateway.manage)
+  const get: ManagementClient['get'] = (path, query) => {
+    read.push(path)
+    return client.get(path, query)
+  }
+  const content = `
+limits: [{resource: tokens, span: day, amount: 9, account: many}]
+webhooks: [{account: many, url: "https://hooks.example.com/many", events: [balance.low]}]
+`
+  const { changes } = await buildPlan({
+    client: Object.assign(client.bind(undefined), { get }),
+    file: readConfigFile(content, 'weir.yaml'),
+    prune: false,
+    secrets: { env: {}, folder: '.' },
+    nowMs: Date.now,
+  })
+  expect(changes.map(({ noun }) => noun)).toEqual(['limit'])
+  expect(read.filter(path => /^\/api\/web\/(keys|accounts)\/./.test(path))).toEqual([])
 })
 
 describe('what a plan prints', () => {
@@ -158,6 +193,23 @@ test('names that lead to each other in another order are changed without a cycle
   expect(await harness.manage('GET', '/api/web/routes')).toMatchObject({ data: [{ name: 'back' }] })
 })
 
+test('a model name that the gateway has already is only warned of if a member of it is no model any more', async () => {
+  const models = ['roach', 'perch'].map(id => ({ id, price: { input: '1', output: '2' } }))
+  const speaks = { 'openai-chat': '/c' }
+  const names = { id: 'mere', name: 'Mere', keyEnv: 'MERE_KEY', baseUrlEnv: 'MERE_URL' }
+  const definition = { ...names, baseUrl: 'https://mere.example/v1', speaks, sign: 'bearer', models }
+  await harness.manage('POST', '/api/web/providers', { definition })
+  const content = 'modelNames:\n  - {name: fish, members: [mere/roach, openai/gpt-4o]}'
+  await apply(harness, content)
+  await harness.manage('PATCH', '/api/web/providers/mere', { definition: { models: models.slice(1) } })
+  const { plan, warnings } = await apply(harness, content)
+  const problem = 'weir.yaml:2: modelNames[0].members: mere/roach: Mere has no such model.'
+  expect([plan, warnings]).toEqual([[], [problem]])
+  for (const other of [content.replace('gpt-4o', 'gpt-4o-mini'), content.replace('fish', 'fresh')]) {
+    expect(await problemsOf(harness, other)).toEqual([problem])
+  }
+})
+
 test('--prune removes what the lists of the file do not have, and nothing of other lists', async () => {
   const { created } = await apply(
     harness,
@@ -191,6 +243,20 @@ test('--prune leaves the tier that accounts without a tier need', async () => {
   const { plan, warnings } = await apply(harness, file, { prune: true, dryRun: true })
   expect(plan.join()).not.toContain('- tier standard')
   expect(warnings.join()).toContain('The tier standard (standard) is not in the file, but it cannot be removed.')
+})
+
+test('--prune lets a key have the tier that cannot be removed', async () => {
+  const file = `
+tiers: [{name: gold, qpm: 900}, {name: free, qpm: 20}, {name: pro, qpm: 3000}]
+accounts: [{name: plain}]
+keys: [{account: plain, name: ci, tier: standard}]
+`
+  const { plan } = await apply(harness, file, { prune: true, dryRun: true })
+  expect(plan).toContain('+ key plain/ci')
+  const others = file.replace('standard', 'nonesuch')
+  expect(await problemsOf(harness, others, { prune: true })).toEqual([
+    expect.stringContaining('there is no tier "nonesuch". There are: free, gold, pro, standard.'),
+  ])
 })
 
 test('--prune says of which account and key it removes something', async () => {

@@ -1,7 +1,9 @@
 // Configuration as code on real gateways: export, apply to an empty gateway, export again.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { join } from 'node:path'
 import { parse } from 'yaml'
+import { openDatabase } from '../support/database.ts'
 import type { Harness } from '../support/gateway.ts'
 import { startHarness } from '../support/gateway.ts'
 import type { Schema } from '../support/json-schema.ts'
@@ -180,6 +182,43 @@ test('a key that a member has made keeps the bounds that an admin has set on oth
   await other.stop()
 })
 
+test('an export says where keys of members lose the bounds of keys that it leaves out', async () => {
+  const one = await startHarness()
+  const { ask: owner } = await setUpOwner(one)
+  const addKey = async (account: string, settings = {}): Promise<string> =>
+    String((await owner('POST', 'web/keys', { account, name: 'old', ...settings })).body.id)
+  const bounds: Readonly<Record<string, (account: string) => Promise<unknown>>> = {
+    revoked: async account => owner('DELETE', `web/keys/${await addKey(account, { requires: ['eu'] })}`),
+    expired: async account => {
+      await addKey(account, { expires: new Date(Date.now() + 2_000).toISOString(), qpm: 5 })
+      await Bun.sleep(2_005)
+    },
+    limited: async account => {
+      const key = await addKey(account)
+      await one.manage('POST', '/api/web/limits', { resource: 'requests', span: 'minute', amount: 5, key })
+      await owner('DELETE', `web/keys/${key}`)
+    },
+    // Nothing is lost where the key stays, or has no bounds.
+    kept: account => addKey(account, { qpm: 5 }),
+    free: async account => owner('DELETE', `web/keys/${await addKey(account)}`),
+  }
+  for (const [name, bind] of Object.entries(bounds)) {
+    const account = String((await owner('POST', 'web/accounts', { name, type: 'team' })).body.id)
+    await bind(account)
+    await one.manage('POST', '/api/web/keys', { account, name: 'own', madeByMember: true })
+  }
+  // No member has made a key here.
+  const alone = String((await owner('POST', 'web/accounts', { name: 'alone', type: 'team' })).body.id)
+  await bounds.revoked!(alone)
+
+  const { warnings } = await exported(one)
+  const losing = warnings.flatMap(
+    text => /^Keys that members of (\w+) \(acc_\w+\) have made lose/.exec(text)?.[1] ?? [],
+  )
+  expect(losing.toSorted()).toEqual(['expired', 'limited', 'revoked'])
+  await one.stop()
+})
+
 test('what a new gateway would refuse is not exported, and --prune leaves it as it is', async () => {
   const [one, other] = [await startHarness(), await startHarness()]
   const { manage } = one
@@ -209,10 +248,20 @@ test('what a new gateway would refuse is not exported, and --prune leaves it as 
   await manage('DELETE', `/api/web/keys/${String(keys.gone)}`)
   await Bun.sleep(Math.max(0, Date.parse(expires) - Date.now()) + 5)
 
+  // As before this was refused: a second webhook with the same account and URL.
+  await manage('POST', `/api/web/accounts/${String(team)}/webhooks`, {
+    url: 'https://hooks.example.com/twin',
+    events: ['key.revoked'],
+  })
+  const db = openDatabase(join(one.folder, 'weir.db'))
+  db.run("UPDATE webhook SET url = 'https://hooks.example.com' WHERE url = 'https://hooks.example.com/twin'")
+  db.close()
+
   const { file, warnings } = await exported(one)
   const leftOut = warnings.flatMap(text => /^The file leaves out (.*), because/.exec(text)?.[1] ?? [])
   expect(leftOut.toSorted()).toEqual([
     'expired keys (2)',
+    'further webhooks with the same URL (1)',
     'limits of expired keys (2)',
     'limits of personal accounts (2)',
     'limits of revoked keys (1)',

@@ -130,11 +130,17 @@ export interface ModelNameCheck {
   readonly rows: readonly RouteRow[]
   /** Model names of the gateway that stay. */
   readonly others: readonly RouteRow[]
+  /** Names that the gateway has as the file describes them. */
+  readonly unchanged: ReadonlySet<string>
   readonly providers: ReadonlyMap<string, Provider>
 }
 
-/** Cycles, and members that are neither a model nor a model name. */
-export function checkModelNames({ entries, rows, others, providers }: ModelNameCheck, report: Report): void {
+/**
+ * Cycles, and members that are neither a model nor a model name. `warn` gets the members of names that do not change: the
+ * gateway has accepted them, and a model may be gone since then, or the rules were not as strict.
+ */
+export function checkModelNames(check: ModelNameCheck, report: Report, warn: Report): void {
+  const { entries, rows, others, unchanged, providers } = check
   const all = [...rows, ...others]
   try {
     checkAliases(all)
@@ -146,10 +152,11 @@ export function checkModelNames({ entries, rows, others, providers }: ModelNameC
   }
   const names = compileAliases(all)
   rows.forEach((row, at) => {
+    const note = unchanged.has(row.name) ? warn : report
     const problem = memberProblem(row, names, { providers })
-    if (problem !== undefined) report(entries[at]!, ['members'], problem.text)
+    if (problem !== undefined) note(entries[at]!, ['members'], problem.text)
     const double = row.members.findIndex(({ model }, i) => row.members.findIndex(other => other.model === model) < i)
-    if (double >= 0) report(entries[at]!, ['members', double], `${row.members[double]!.model} is listed twice.`)
+    if (double >= 0) note(entries[at]!, ['members', double], `${row.members[double]!.model} is listed twice.`)
   })
 }
 

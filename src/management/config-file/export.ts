@@ -1,17 +1,18 @@
-// Writes what a gateway has as a configuration file. Applied to an empty gateway, the file makes an equal one; secrets and
-// the texts of keys are not in it.
+// Writes what a gateway has as a configuration file. Applied to an empty gateway, the file makes an equal one, without what
+// the notes say is left out; secrets and the texts of keys are not in it.
 
 import { isDeepStrictEqual } from 'node:util'
 import { stringify } from 'yaml'
 import { siteFields } from '../resources/settings.ts'
 import type { ListName } from './file-schema.ts'
 import { entrySchemas, fileSchema } from './file-schema.ts'
-import { isLeftOut } from './plan.ts'
+import { isDefault } from './plan.ts'
 import { optionalFields } from './read-file.ts'
 import type { Fields, ManagementClient } from './requests.ts'
+import { listAll } from './requests.ts'
 import type { Current, Subject } from './subject.ts'
 import { pickFields } from './subject.ts'
-import { subjects } from './subjects.ts'
+import { hasExpired, subjects } from './subjects.ts'
 
 export interface ExportedConfig {
   readonly text: string
@@ -32,9 +33,9 @@ export async function exportConfig(
   if (only.includes('settings'))
     lists.settings = pickFields(await client.get('/api/web/settings'), Object.keys(siteFields))
   for (const subject of subjects.filter(({ list }) => only.includes(list))) {
-    const all = await subject.read(client)
-    const found = all.filter(current => !isLeftOut(subject, current))
-    notes.push(...leftOutNotes(all), ...found.flatMap(current => current.notes ?? []))
+    const { found, kinds } = await readAll(subject, client)
+    notes.push(...leftOutNotes(kinds), ...found.flatMap(current => current.notes ?? []))
+    if (subject.list === 'keys') notes.push(...(await lostBoundNotes(client, found)))
     if (found.length === 0) continue
     lists[subject.list] = found.toSorted(byId).map(current => entryOf(subject, current, { names, notes }))
   }
@@ -44,13 +45,45 @@ export async function exportConfig(
   return { text: stringify(Object.fromEntries(ordered), { lineWidth: 0 }), notes }
 }
 
+/** What the file describes, and the kind of each thing that it leaves out. */
+async function readAll(subject: Subject, client: ManagementClient) {
+  const found: Current[] = []
+  const kinds: string[] = []
+  for (const current of await subject.read(client)) {
+    const kind = await current.leftOut?.()
+    if (kind !== undefined) kinds.push(kind)
+    else if (!isDefault(subject, current)) found.push(current)
+  }
+  return { found, kinds }
+}
+
 /** One note for each kind. */
-function leftOutNotes(all: readonly Current[]): readonly string[] {
-  const kinds = all.flatMap(({ leftOut }) => leftOut ?? [])
+function leftOutNotes(kinds: readonly string[]): readonly string[] {
   return [...new Set(kinds)].map(kind => {
     const count = kinds.filter(other => other === kind).length
     return `The file leaves out ${kind} (${count}), because a new gateway would refuse them.`
   })
+}
+
+/**
+ * A key that a member has made has the bounds of the other keys of its account, also of those that have expired or are
+ * revoked. The file leaves those out, so it cannot carry over their bounds.
+ */
+async function lostBoundNotes(client: ManagementClient, exportedKeys: readonly Current[]): Promise<readonly string[]> {
+  const madeByMembers = exportedKeys.filter(({ fields }) => fields.madeByMember === true)
+  if (madeByMembers.length === 0) return []
+  const limited = new Set((await listAll(client, '/api/web/limits')).map(({ key }) => key))
+  const leftOut = (await listAll(client, '/api/web/keys')).filter(row => row.state === 'revoked' || hasExpired(row))
+  const bounding = leftOut.filter(({ id, qpm, requires }) => qpm !== null || requires !== null || limited.has(id))
+  const losing = new Set(bounding.map(({ account }) => account))
+  const accounts = new Map(madeByMembers.map(({ fields, names }) => [fields.account, names?.account]))
+  return [...accounts]
+    .filter(([id]) => losing.has(id))
+    .map(
+      ([id, name]) =>
+        `Keys that members of ${String(name)} (${String(id)}) have made lose the calls per minute, required tags and ` +
+        'limits of its expired and revoked keys, which are not in the file: set these on the keys of the members.',
+    )
 }
 
 const byId = (one: Current, other: Current): number => (one.id < other.id ? -1 : one.id > other.id ? 1 : 0)

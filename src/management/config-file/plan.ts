@@ -214,14 +214,17 @@ class PlanBuilder {
     for (const { wanted, current } of of('keys')) this.#checkExpiry(wanted, current)
     const names = of('modelNames')
     if (names.length === 0) return
+    const unchanged = names.filter(({ wanted, current }) => isDeepStrictEqual(wanted.fields, current?.fields))
     checkModelNames(
       {
         entries: names.map(({ wanted }) => wanted.entry),
         rows: names.map(({ wanted }) => routeOf(wanted.fields)),
         others: this.#parts.prune ? [] : await this.#otherNames(names),
+        unchanged: new Set(unchanged.map(({ wanted }) => wanted.id)),
         providers: this.#providers.after,
       },
       this.#report,
+      reportTo(this.#parts.file, this.#warnings),
     )
   }
 
@@ -236,9 +239,10 @@ class PlanBuilder {
     const { file, prune } = this.#parts
     const subject = subjects.find(({ list }) => list === 'tiers')!
     const isPruned = prune && file.entries('tiers') !== undefined
+    const stays = ({ isPermanent }: Current): boolean => !isPruned || isPermanent === true
     const known = new Set([
       ...of('tiers').map(({ wanted }) => wanted.id),
-      ...(isPruned ? [] : (await this.#read(subject)).map(({ id }) => id)),
+      ...(await this.#read(subject)).filter(stays).map(({ id }) => id),
     ])
     for (const list of ['accounts', 'keys', 'limits'] as const) {
       for (const { wanted } of of(list)) {
@@ -380,9 +384,10 @@ class PlanBuilder {
     for (const subject of [...subjects].reverse()) {
       if (this.#parts.file.entries(subject.list) === undefined) continue
       const wanted = new Set(pairs.get(subject)!.map(({ current }) => current?.path))
-      const left = (await this.#read(subject)).filter(
-        current => !wanted.has(current.path) && !isLeftOut(subject, current),
-      )
+      const left: Current[] = []
+      for (const current of await this.#read(subject)) {
+        if (!wanted.has(current.path) && !(await isLeftOut(subject, current))) left.push(current)
+      }
       const place = subject.list === 'modelNames' && this.#wouldCircle(pairs.get(subject)!, left) ? first : last
       place.push(...left.flatMap(current => this.#removalOf(subject, current)))
     }
@@ -421,11 +426,11 @@ interface SecretFields {
 }
 
 /** An export does not have it, so --prune must not take it for something that was removed from the file. */
-export const isLeftOut = (subject: Subject, current: Current): boolean =>
-  current.leftOut !== undefined || isDefault(subject, current)
+const isLeftOut = async (subject: Subject, current: Current): Promise<boolean> =>
+  isDefault(subject, current) || (await current.leftOut?.()) !== undefined
 
 /** A channel of the environment whose settings are the defaults is the same as one that no file describes. */
-const isDefault = ({ list, complete }: Subject, { fields }: Current): boolean =>
+export const isDefault = ({ list, complete }: Subject, { fields }: Current): boolean =>
   list === 'environmentChannels' && isDeepStrictEqual(complete({ id: fields.id }), fields)
 
 const isChannels = ({ list }: Subject): boolean => list === 'channels' || list === 'environmentChannels'

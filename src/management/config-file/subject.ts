@@ -20,8 +20,11 @@ export interface Current {
   readonly inUse?: string | undefined
   /** It can never be removed, so --prune leaves it. */
   readonly isPermanent?: boolean
-  /** Such as "expired keys": what a new gateway would refuse. An export leaves it out, and --prune leaves it as it is. */
-  readonly leftOut?: string | undefined
+  /**
+   * Such as "expired keys": what a new gateway would refuse. An export leaves it out, and --prune leaves it as it is.
+   * A function, because the answer may need requests, and a plan that removes nothing must not send them.
+   */
+  leftOut?(): Promise<string | undefined>
   /** What a file cannot say about it. */
   readonly notes?: readonly string[]
 }

@@ -161,15 +161,16 @@ const accounts: Subject = {
 async function currentKey(client: ManagementClient, row: Fields): Promise<Current> {
   const path = `${WEB}/keys/${asText(row.id)}`
   const fields = { ...pickFields(row, fieldsOf('keys')), budgets: await budgetsOf(client, path) }
-  const leftOut = hasExpired(row) ? 'expired keys' : undefined
+  const leftOut = () => Promise.resolve(hasExpired(row) ? 'expired keys' : undefined)
   return { id: asText(row.id), label: asText(row.name), path, fields, names: { account: row.accountName }, leftOut }
 }
 
 /** A disabled key can have expired, too, and its state does not say so. */
-const hasExpired = ({ expires }: Fields): boolean => expires !== null && Date.parse(asText(expires)) <= Date.now()
+export const hasExpired = ({ expires }: Fields): boolean =>
+  expires !== null && Date.parse(asText(expires)) <= Date.now()
 
-/** Which owners of a limit or webhook a file does not describe, such as "personal accounts". Each owner is read once. */
-function buildOwnerCheck(client: ManagementClient): (of: Fields) => Promise<string | undefined> {
+/** Whether a limit or webhook has an owner that a file does not describe: "limits of personal accounts". Reads each once. */
+function buildOwnerCheck(client: ManagementClient, list: string): (of: Fields) => Promise<string | undefined> {
   const known = new Map<string, Promise<Fields | undefined>>()
   function find(path: string): Promise<Fields | undefined> {
     const row = known.get(path) ?? findOrUndefined(client, path)
@@ -178,11 +179,11 @@ function buildOwnerCheck(client: ManagementClient): (of: Fields) => Promise<stri
   }
   return async ({ account, key: keyId }) => {
     const key = typeof keyId === 'string' ? await find(`${WEB}/keys/${keyId}`) : undefined
-    if (key?.state === 'revoked') return 'revoked keys'
-    if (key !== undefined && hasExpired(key)) return 'expired keys'
+    if (key?.state === 'revoked') return `${list} of revoked keys`
+    if (key !== undefined && hasExpired(key)) return `${list} of expired keys`
     const owners = [account, key?.account].filter(id => typeof id === 'string')
     const rows = await Promise.all(owners.map(id => find(`${WEB}/accounts/${id}`)))
-    return rows.some(row => row?.type === 'personal') ? 'personal accounts' : undefined
+    return rows.some(row => row?.type === 'personal') ? `${list} of personal accounts` : undefined
   }
 }
 
@@ -406,18 +407,15 @@ const limits: Subject = {
   idOf: limitId,
   labelOf: limitLabel,
   async read(client) {
-    const check = buildOwnerCheck(client)
-    const found: Current[] = []
-    for (const row of await listAll(client, `${WEB}/limits`)) {
-      const owners = await check(row)
-      const leftOut = owners && `limits of ${owners}`
+    const checkOwners = buildOwnerCheck(client, 'limits')
+    return (await listAll(client, `${WEB}/limits`)).map(row => {
       const fields = pickFields(row, fieldsOf('limits'))
       const key = row.key === null ? null : `${asText(row.keyName)} (${asText(row.key)})`
       const names = { account: row.accountName, key }
       const path = `${WEB}/limits/${asText(row.id)}`
-      found.push({ id: limitId(fields), label: limitLabel(fields), path, fields, names, leftOut })
-    }
-    return found
+      const leftOut = () => checkOwners(row)
+      return { id: limitId(fields), label: limitLabel(fields), path, fields, names, leftOut }
+    })
   },
   create: ({ client, idOf }, { wanted: { fields } }) =>
     client('POST', `${WEB}/limits`, { ...fields, account: idOf(fields.account), key: idOf(fields.key) }),
@@ -467,17 +465,19 @@ const webhooks: Subject = {
   idOf: webhookId,
   labelOf: webhookLabel,
   async read(client) {
-    const check = buildOwnerCheck(client)
-    const found: Current[] = []
-    for (const row of await listAll(client, `${WEB}/webhooks`)) {
-      const owners = await check(row)
-      const leftOut = owners && `webhooks of ${owners}`
+    const checkOwners = buildOwnerCheck(client, 'webhooks')
+    const seen = new Set<string>()
+    return (await listAll(client, `${WEB}/webhooks`)).map(row => {
       const fields = { ...pickFields(row, fieldsOf('webhooks')), secret: row.secretMark, secretFrom: row.secretFrom }
       const path = `${WEB}/webhooks/${asText(row.id)}`
       const names = { account: row.accountName }
-      found.push({ id: webhookId(row), label: webhookLabel(row), path, fields, names, leftOut })
-    }
-    return found
+      const id = webhookId(row)
+      // Two with one account and URL may be there since before this was refused. A file can describe one of them.
+      const further = seen.has(id) ? 'further webhooks with the same URL' : undefined
+      seen.add(id)
+      const leftOut = async () => (await checkOwners(row)) ?? further
+      return { id, label: webhookLabel(row), path, fields, names, leftOut }
+    })
   },
   async create(context, { wanted, secret }) {
     const { account, url, events, disabled, secretFrom } = wanted.fields
