@@ -8,8 +8,10 @@ import { findDefinition } from './definitions.ts'
 /** Fields that the root of a schema of arguments must not have. */
 const REFUSED_AT_ROOT = new Set(['allOf', 'anyOf', 'oneOf', 'enum', 'not', '$ref'])
 
-/** Alternatives inside of alternatives. */
+/** Alternatives inside of alternatives, and references to references. */
 const DEPTH_MAX = 8
+
+const ALTERNATIVES = ['allOf', 'anyOf', 'oneOf'] as const
 
 export interface ArgumentsSchema {
   readonly schema: Json
@@ -20,7 +22,7 @@ export interface ArgumentsSchema {
 /** The schema with an object at its root. Alternatives there become one object with all of their properties. */
 export function toArgumentsSchema(schema: Json): ArgumentsSchema {
   const merge = new BranchMerge(schema)
-  const root = merge.inlineReference(schema)
+  const root = merge.inlineReferences(schema)
   const isWeaker = Object.keys(root).some(name => REFUSED_AT_ROOT.has(name))
   if (isWeaker) return { schema: merge.mergeRoot(root), isWeaker }
   const { type, properties } = root
@@ -37,23 +39,36 @@ class BranchMerge {
   readonly #properties = new Map<string, Map<string, unknown>>()
   /** Each definition counts once: many references cost no more than one, and recursion ends. */
   readonly #used = new Set<Json>()
+  /** A part of the schema is not read, so that an object may have properties that are not in the result. */
+  #isPartUnknown = false
 
   constructor(root: Json) {
     this.#root = root
   }
 
-  /** The definition that a schema refers to, with the fields beside the reference. */
-  inlineReference(schema: Json): Json {
-    const definition = findDefinition(this.#root, schema.$ref)?.schema
-    if (definition === undefined || this.#used.has(definition)) return schema
-    this.#used.add(definition)
-    const { $ref: _reference, ...rest } = schema
-    return { ...definition, ...rest }
+  /** The definition that a schema refers to, with the fields beside the reference, until that is no reference. */
+  inlineReferences(schema: Json): Json {
+    const chain = new Set<Json>()
+    let inlined = schema
+    while (inlined.$ref !== undefined) {
+      const definition = findDefinition(this.#root, inlined.$ref)?.schema
+      if (definition === undefined || chain.has(definition) || chain.size === DEPTH_MAX) {
+        this.#isPartUnknown = true
+        break
+      }
+      if (this.#used.has(definition)) break
+      this.#used.add(definition)
+      chain.add(definition)
+      const { $ref: _reference, ...rest } = inlined
+      inlined = { ...definition, ...rest }
+    }
+    return inlined
   }
 
   mergeRoot(root: Json): Json {
     const required = this.#add(root, 0)
-    const kept = Object.entries(root).filter(([name]) => !REFUSED_AT_ROOT.has(name) && name !== 'required')
+    const dropped = new Set([...REFUSED_AT_ROOT, 'required', ...(this.#isPartUnknown ? ['unevaluatedProperties'] : [])])
+    const kept = Object.entries(root).filter(([name]) => !dropped.has(name))
     const properties = [...this.#properties].map(([name, schemas]) => {
       const [first, ...others] = schemas.values()
       return [name, others.length === 0 ? first : { anyOf: [first, ...others] }] as const
@@ -63,6 +78,8 @@ class BranchMerge {
       type: 'object',
       properties: Object.fromEntries(properties),
       ...(required.size > 0 && { required: [...required] }),
+      // A closed object would forbid what is unknown. An open one cannot be strict.
+      ...(this.#isPartUnknown && { additionalProperties: true }),
     }
   }
 
@@ -74,7 +91,10 @@ class BranchMerge {
       for (const name of names) if (typeof name === 'string') required.add(name)
     }
     if (Array.isArray(schema.required)) addAll(schema.required)
-    if (depth === DEPTH_MAX) return required
+    if (depth === DEPTH_MAX) {
+      this.#isPartUnknown ||= ALTERNATIVES.some(name => schema[name] !== undefined)
+      return required
+    }
     for (const names of this.#addBranches(schema.allOf, depth)) addAll(names)
     for (const alternatives of [schema.anyOf, schema.oneOf]) {
       const [first = new Set<string>(), ...others] = this.#addBranches(alternatives, depth)
@@ -88,7 +108,7 @@ class BranchMerge {
     if (!Array.isArray(branches)) return []
     return branches
       .filter(isObject)
-      .map(branch => this.inlineReference(branch))
+      .map(branch => this.inlineReferences(branch))
       .filter(branch => branch.type === undefined || hasType(branch, 'object'))
       .map(branch => this.#add(branch, depth + 1))
   }
