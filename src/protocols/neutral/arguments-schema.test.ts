@@ -92,6 +92,21 @@ describe('alternatives at the root become one object:', () => {
       { ...objectOf({ kind, x: text, y: number }, ['kind']), $defs: { c: { anyOf: [a, b] } } },
     ],
     [
+      'properties beside a reference',
+      { $ref: '#/$defs/a', properties: { note: text }, required: ['note'], $defs },
+      { ...objectOf({ note: text, ...(a.properties as Json) }, ['note', 'kind', 'x']), $defs },
+    ],
+    [
+      'properties and parts beside the reference of a branch',
+      { anyOf: [{ $ref: '#/$defs/a', required: ['z'], allOf: [objectOf({ z: text })] }], $defs },
+      { ...objectOf({ z: text, ...(a.properties as Json) }, ['z', 'kind', 'x']), $defs },
+    ],
+    [
+      'alternatives beside a reference to alternatives',
+      { $ref: '#/$defs/c', anyOf: [objectOf({ z: text }, ['z'])], $defs: { c: { anyOf: [a, b] } } },
+      { ...objectOf({ kind, x: text, y: number, z: text }, ['kind', 'z']), $defs: { c: { anyOf: [a, b] } } },
+    ],
+    [
       'alternatives of a part',
       { allOf: [objectOf({ z: text }, ['z']), { anyOf: [a, b] }] },
       objectOf({ z: text, kind, x: text, y: number }, ['z', 'kind']),

@@ -3,7 +3,7 @@
 
 import { isObject } from '../request/json-body.ts'
 import type { Json } from '../request/json-type.ts'
-import { findDefinition } from './definitions.ts'
+import { findDefinition, joinDefinition } from './definitions.ts'
 
 /** Fields that the root of a schema of arguments must not have. */
 const REFUSED_AT_ROOT = new Set(['allOf', 'anyOf', 'oneOf', 'enum', 'not', '$ref'])
@@ -59,8 +59,8 @@ class BranchMerge {
       if (this.#used.has(definition)) break
       this.#used.add(definition)
       chain.add(definition)
-      const { $ref: _reference, ...rest } = inlined
-      inlined = { ...definition, ...rest }
+      const { $ref: _reference, ...beside } = inlined
+      inlined = joinDefinition(definition, beside)
     }
     return inlined
   }
