@@ -40,6 +40,21 @@ test.each<readonly [string, Json, Json]>([
     { ...objectOf({ b: text }, ['b']), $schema: 's', definitions: { a: objectOf({ b: text }, ['b']) } },
   ],
   [
+    'an object with null for alternatives',
+    { ...objectOf({ a: text }), anyOf: null, $ref: null },
+    objectOf({ a: text }),
+  ],
+  [
+    'an object with no alternatives',
+    { ...objectOf({ a: text }), allOf: [], oneOf: [], enum: [] },
+    objectOf({ a: text }),
+  ],
+  [
+    'a reference to an object with no alternatives',
+    { $ref: '#/$defs/a', anyOf: [], $defs: { a: { ...objectOf({ b: text }), anyOf: null } } },
+    { ...objectOf({ b: text }), $defs: { a: { ...objectOf({ b: text }), anyOf: null } } },
+  ],
+  [
     'a reference to a reference',
     { $ref: '#/$defs/a', $defs: { a: { $ref: '#/$defs/b', title: 'A' }, b: objectOf({ c: text }, ['c']) } },
     {

@@ -30,6 +30,14 @@ export function toArgumentsSchema(schema: Json): ArgumentsSchema {
   return { schema: { ...root, type: 'object', properties: isObject(properties) ? properties : {} }, isWeaker }
 }
 
+/** Leaves out null and empty lists of alternatives, which some callers write instead of nothing. */
+function dropEmpty(schema: Json): Json {
+  const isEmpty = (value: unknown): boolean => value === null || (Array.isArray(value) && value.length === 0)
+  const emptyNames = new Set([...REFUSED_AT_ROOT].filter(name => isEmpty(schema[name])))
+  if (emptyNames.size === 0) return schema
+  return Object.fromEntries(Object.entries(schema).filter(([name]) => !emptyNames.has(name)))
+}
+
 const hasType = ({ type }: Json, name: string): boolean => (Array.isArray(type) ? type.includes(name) : type === name)
 
 /** Merges objects into one that allows what each of them allows. */
@@ -49,7 +57,7 @@ class BranchMerge {
   /** The definition that a schema refers to, with the fields beside the reference, until that is no reference. */
   inlineReferences(schema: Json): Json {
     const chain = new Set<Json>()
-    let inlined = schema
+    let inlined = dropEmpty(schema)
     while (inlined.$ref !== undefined) {
       const definition = findDefinition(this.#root, inlined.$ref)?.schema
       if (definition === undefined || chain.has(definition) || chain.size === DEPTH_MAX) {
@@ -60,7 +68,7 @@ class BranchMerge {
       this.#used.add(definition)
       chain.add(definition)
       const { $ref: _reference, ...beside } = inlined
-      inlined = joinDefinition(definition, beside)
+      inlined = joinDefinition(dropEmpty(definition), beside)
     }
     return inlined
   }
