@@ -164,6 +164,8 @@ describe('alternatives at the root become one object:', () => {
       ['a definition that is missing', { $ref: '#/$defs/c' }],
       ['a reference to a missing one', { $ref: '#/$defs/c', $defs: { c: { $ref: '#/$defs/d' } } }],
       ['a part', { allOf: [a, { $ref: '#/$defs/c' }] }],
+      ['a map', { anyOf: [a, { type: 'object', additionalProperties: number }] }],
+      ['a map by its names', { allOf: [a, { patternProperties: { '^x-': text } }] }],
       ['a circle', { $ref: '#/$defs/c', $defs: { c: { $ref: '#/$defs/d' }, d: { $ref: '#/$defs/c' } } }],
       ['an alternative that is a circle', { anyOf: [{ $ref: '#/$defs/c' }], $defs: { c: { $ref: '#/$defs/c' } } }],
       ['too many references', { $ref: '#/$defs/d0', $defs: chainOf(10) }],
@@ -176,6 +178,7 @@ describe('alternatives at the root become one object:', () => {
 
     test.each<readonly [string, Json]>([
       ['a definition that is used twice', { anyOf: [{ $ref: '#/$defs/a' }, { $ref: '#/$defs/a' }], $defs }],
+      ['closed alternatives', { anyOf: [{ ...a, additionalProperties: false }], patternProperties: {} }],
       ['as many references as are followed', { $ref: '#/$defs/d0', oneOf: [{}], $defs: chainOf(8) }],
       ['as many levels as are followed', nested(8)],
     ])('but not %s', (_name, schema) => {

@@ -13,6 +13,9 @@ const DEPTH_MAX = 8
 
 const ALTERNATIVES = ['allOf', 'anyOf', 'oneOf'] as const
 
+/** Fields about properties whose names are not listed. */
+const OTHER_PROPERTIES = ['additionalProperties', 'patternProperties', 'unevaluatedProperties'] as const
+
 export interface ArgumentsSchema {
   readonly schema: Json
   /** The schema allows more than the caller's. */
@@ -38,6 +41,9 @@ function dropEmpty(schema: Json): Json {
   return Object.fromEntries(Object.entries(schema).filter(([name]) => !emptyNames.has(name)))
 }
 
+/** Whether an object may have properties whose names are not listed, by its own words. */
+const isMap = (schema: Json): boolean => OTHER_PROPERTIES.some(name => schema[name] === true || isObject(schema[name]))
+
 const hasType = ({ type }: Json, name: string): boolean => (Array.isArray(type) ? type.includes(name) : type === name)
 
 /** Merges objects into one that allows what each of them allows. */
@@ -47,7 +53,7 @@ class BranchMerge {
   readonly #properties = new Map<string, Map<string, unknown>>()
   /** Each definition counts once: many references cost no more than one, and recursion ends. */
   readonly #used = new Set<Json>()
-  /** A part of the schema is not read, so that an object may have properties that are not in the result. */
+  /** A part of the schema is not read, or is a map, so that an object may have properties that are not in the result. */
   #isPartUnknown = false
 
   constructor(root: Json) {
@@ -94,6 +100,8 @@ class BranchMerge {
   /** Adds the properties of an object and of its branches. Returns the names of those that are always required. */
   #add(schema: Json, depth: number): ReadonlySet<string> {
     if (isObject(schema.properties)) this.#addProperties(schema.properties)
+    // The root keeps what it says itself.
+    if (depth > 0) this.#isPartUnknown ||= isMap(schema)
     const required = new Set<string>()
     const addAll = (names: Iterable<unknown>): void => {
       for (const name of names) if (typeof name === 'string') required.add(name)
