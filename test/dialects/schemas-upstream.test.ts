@@ -114,6 +114,13 @@ test.each([
   expect([losses, body.tools]).toEqual(['tools.strict', [{ name: 'f', input_schema: schema }]])
 })
 
+test('a tool whose arguments are not all known is not strict at Anthropic', async () => {
+  const parameters = { anyOf: [objectOf({ a: text }), { $ref: '#' }] }
+  const { losses, body } = await send('anthropic-messages', strictTool(parameters))
+  const schema = { type: 'object', properties: { a: text }, additionalProperties: true }
+  expect([losses, body.tools]).toEqual(['tools.strict, tools.schema', [{ name: 'f', input_schema: schema }]])
+})
+
 test('a strict tool without parameters stays strict at Anthropic', async () => {
   const { losses, body } = await send('anthropic-messages', strictTool({ type: 'object' }))
   const none = { type: 'object', properties: {}, additionalProperties: false }
@@ -203,6 +210,16 @@ describe.each(refused)('tools of Gemini reach %s', upstream => {
   })
 })
 
+/** Sends a strict tool in the other dialect of OpenAI, so that it is translated. */
+const sendOfOpenai = (upstream: Dialect, parameters: Json): Promise<Sent> =>
+  upstream === 'openai-responses'
+    ? send(upstream, strictTool(parameters))
+    : post('/v1/responses', {
+        model: modelOf(upstream),
+        input: 'Hello',
+        tools: [{ type: 'function', name: 'f', parameters, strict: true }],
+      })
+
 /** What the body says about the schema of the answer and about the first function, in the dialects of OpenAI. */
 function readSchemas({ text, response_format, tools }: Json): Json {
   const format = (text as Json | undefined)?.format ?? (response_format as Json | undefined)?.json_schema
@@ -257,6 +274,16 @@ describe.each(openaiDialects)('a model of %s', (upstream, notStrict) => {
     expect(readSchemas(tool.body)).toMatchObject({ parameters: schema, isStrictTool: notStrict })
   })
 
+  test('is not asked to be strict with arguments that are not all known, which is reported', async () => {
+    const schema = { $ref: '#/$defs/a', $defs: { a: { $ref: 'https://x.example/s' } }, additionalProperties: false }
+    const parameters = { type: 'object', properties: {}, additionalProperties: true }
+    for (const call of [() => sendMessages(upstream, toolCall(schema)), () => sendOfOpenai(upstream, schema)]) {
+      const { status, losses, body } = await call()
+      expect([status, losses]).toEqual([200, 'tools.schema, tools.strict'])
+      expect(readSchemas(body)).toMatchObject({ parameters, isStrictTool: notStrict })
+    }
+  })
+
   test('may answer with lists of anything', async () => {
     const schema = { type: 'object', properties: { a: { type: 'array' } } }
     const written = { type: 'object', properties: { a: { type: 'array', items: {} } } }
@@ -277,12 +304,7 @@ describe.each(openaiDialects)('a model of %s', (upstream, notStrict) => {
   })
 
   test('gets what a caller of OpenAI sends', async () => {
-    const path = upstream === 'openai-responses' ? '/v1/chat/completions' : '/v1/responses'
-    const fields =
-      upstream === 'openai-responses'
-        ? { messages, ...strictTool(optional) }
-        : { input: 'Hello', tools: [{ type: 'function', name: 'f', parameters: optional, strict: true }] }
-    const { losses, body } = await post(path, { model: modelOf(upstream), ...fields })
+    const { losses, body } = await sendOfOpenai(upstream, optional)
     expect([losses, readSchemas(body)]).toMatchObject([null, { parameters: optional, isStrictTool: true }])
   })
 })

@@ -158,6 +158,11 @@ test.each<readonly [string, Json, Json | undefined]>([
   ['a list', { type: 'array' }, undefined],
   ['alternatives', { type: 'object', anyOf: [{ type: 'object' }] }, undefined],
   ['a reference to itself', { $ref: '#' }, undefined],
+  [
+    'a definition and further properties',
+    { $ref: '#/$defs/a', properties: { b: text }, $defs: { a: objectOf({ c: text }) } },
+    undefined,
+  ],
 ])('the arguments of a tool as %s', (_name, schema, expected) => {
   expect(toToolSchema(schema)).toEqual(expected)
 })

@@ -4,7 +4,7 @@
 // Some schemas cannot be converted, because the subset has only objects whose properties are all known, and no
 // recursion. Closing a map that is open would leave the model nothing but `{}` to answer.
 import { jsonText } from '../../base/text/json-text.ts'
-import { findDefinition } from '../neutral/definitions.ts'
+import { findDefinition, joinDefinition } from '../neutral/definitions.ts'
 import { isObject } from '../request/json-body.ts'
 import type { Json } from '../request/json-type.ts'
 
@@ -99,10 +99,10 @@ export function toSupportedSchema(schema: Json): SupportedSchema | undefined {
  * Undefined if it does not describe an object like that.
  */
 export function toToolSchema(schema: Json): Json | undefined {
-  const { $ref: reference, ...rest } = schema
+  const { $ref: reference, ...beside } = schema
   const definition = reference === undefined ? {} : findDefinition(schema, reference)?.schema
   if (definition === undefined) return undefined
-  const whole: Json = { ...definition, ...rest }
+  const whole = joinDefinition(definition, beside)
   const hasAlternatives = (['$ref', 'anyOf', 'oneOf', 'allOf'] as const).some(name => whole[name] !== undefined)
   return !hasAlternatives && findType(whole) === 'object' ? whole : undefined
 }

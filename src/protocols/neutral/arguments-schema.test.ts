@@ -39,6 +39,30 @@ test.each<readonly [string, Json, Json]>([
     { $ref: '#/definitions/a', $schema: 's', definitions: { a: objectOf({ b: text }, ['b']) } },
     { ...objectOf({ b: text }, ['b']), $schema: 's', definitions: { a: objectOf({ b: text }, ['b']) } },
   ],
+  [
+    'an object with null for alternatives',
+    { ...objectOf({ a: text }), anyOf: null, $ref: null },
+    objectOf({ a: text }),
+  ],
+  [
+    'an object with no alternatives',
+    { ...objectOf({ a: text }), allOf: [], oneOf: [], enum: [] },
+    objectOf({ a: text }),
+  ],
+  [
+    'a reference to an object with no alternatives',
+    { $ref: '#/$defs/a', anyOf: [], $defs: { a: { ...objectOf({ b: text }), anyOf: null } } },
+    { ...objectOf({ b: text }), $defs: { a: { ...objectOf({ b: text }), anyOf: null } } },
+  ],
+  [
+    'a reference to a reference',
+    { $ref: '#/$defs/a', $defs: { a: { $ref: '#/$defs/b', title: 'A' }, b: objectOf({ c: text }, ['c']) } },
+    {
+      ...objectOf({ c: text }, ['c']),
+      title: 'A',
+      $defs: { a: { $ref: '#/$defs/b', title: 'A' }, b: objectOf({ c: text }, ['c']) },
+    },
+  ],
 ])('%s becomes an object that means the same', (_name, schema, expected) => {
   expect(toArgumentsSchema(schema)).toEqual({ schema: expected, isWeaker: false })
 })
@@ -73,9 +97,29 @@ describe('alternatives at the root become one object:', () => {
       { ...objectOf({ kind, x: text, y: number }, ['kind']), $defs },
     ],
     [
+      'definitions that refer to definitions',
+      { anyOf: [{ $ref: '#/$defs/c' }, b], $defs: { ...$defs, c: { $ref: '#/$defs/a' } } },
+      { ...objectOf({ kind, x: text, y: number }, ['kind']), $defs: { ...$defs, c: { $ref: '#/$defs/a' } } },
+    ],
+    [
       'a reference to alternatives',
       { $ref: '#/$defs/c', $defs: { c: { anyOf: [a, b] } } },
       { ...objectOf({ kind, x: text, y: number }, ['kind']), $defs: { c: { anyOf: [a, b] } } },
+    ],
+    [
+      'properties beside a reference',
+      { $ref: '#/$defs/a', properties: { note: text }, required: ['note'], $defs },
+      { ...objectOf({ note: text, ...(a.properties as Json) }, ['note', 'kind', 'x']), $defs },
+    ],
+    [
+      'properties and parts beside the reference of a branch',
+      { anyOf: [{ $ref: '#/$defs/a', required: ['z'], allOf: [objectOf({ z: text })] }], $defs },
+      { ...objectOf({ z: text, ...(a.properties as Json) }, ['z', 'kind', 'x']), $defs },
+    ],
+    [
+      'alternatives beside a reference to alternatives',
+      { $ref: '#/$defs/c', anyOf: [objectOf({ z: text }, ['z'])], $defs: { c: { anyOf: [a, b] } } },
+      { ...objectOf({ kind, x: text, y: number, z: text }, ['kind', 'z']), $defs: { c: { anyOf: [a, b] } } },
     ],
     [
       'alternatives of a part',
@@ -87,9 +131,9 @@ describe('alternatives at the root become one object:', () => {
     [
       'an unknown branch may require nothing',
       { anyOf: [a, { $ref: 'https://x.example/s' }] },
-      objectOf(a.properties as Json),
+      { ...objectOf(a.properties as Json), additionalProperties: true },
     ],
-    ['an unknown root', { $ref: '#' }, objectOf({})],
+    ['an unknown root', { $ref: '#' }, { ...objectOf({}), additionalProperties: true }],
     ['listed values', { ...a, enum: [{}], not: { required: ['y'] } }, a],
     [
       'recursion',
@@ -107,6 +151,40 @@ describe('alternatives at the root become one object:', () => {
     ],
   ])('%s', (_name, schema, expected) => {
     expect(toArgumentsSchema(schema)).toEqual({ schema: expected, isWeaker: true })
+  })
+
+  describe('which is open if something in it is not known:', () => {
+    const chainOf = (length: number): Json =>
+      Object.fromEntries(
+        Array.from({ length }, (_, at) => [`d${at}`, at === length - 1 ? a : { $ref: `#/$defs/d${at + 1}` }]),
+      )
+    const nested = (levels: number): Json => (levels === 0 ? a : { anyOf: [nested(levels - 1)] })
+
+    test.each<readonly [string, Json]>([
+      ['a definition that is missing', { $ref: '#/$defs/c' }],
+      ['a reference to a missing one', { $ref: '#/$defs/c', $defs: { c: { $ref: '#/$defs/d' } } }],
+      ['a part', { allOf: [a, { $ref: '#/$defs/c' }] }],
+      ['a map', { anyOf: [a, { type: 'object', additionalProperties: number }] }],
+      ['a map by its names', { allOf: [a, { patternProperties: { '^x-': text } }] }],
+      ['a circle', { $ref: '#/$defs/c', $defs: { c: { $ref: '#/$defs/d' }, d: { $ref: '#/$defs/c' } } }],
+      ['an alternative that is a circle', { anyOf: [{ $ref: '#/$defs/c' }], $defs: { c: { $ref: '#/$defs/c' } } }],
+      ['too many references', { $ref: '#/$defs/d0', $defs: chainOf(10) }],
+      ['too many levels', nested(9)],
+    ])('%s', (_name, schema) => {
+      const closed = { ...schema, additionalProperties: false, unevaluatedProperties: false }
+      const { schema: written, isWeaker } = toArgumentsSchema(closed)
+      expect([written.additionalProperties, written.unevaluatedProperties, isWeaker]).toEqual([true, undefined, true])
+    })
+
+    test.each<readonly [string, Json]>([
+      ['a definition that is used twice', { anyOf: [{ $ref: '#/$defs/a' }, { $ref: '#/$defs/a' }], $defs }],
+      ['closed alternatives', { anyOf: [{ ...a, additionalProperties: false }], patternProperties: {} }],
+      ['as many references as are followed', { $ref: '#/$defs/d0', oneOf: [{}], $defs: chainOf(8) }],
+      ['as many levels as are followed', nested(8)],
+    ])('but not %s', (_name, schema) => {
+      const { schema: written } = toArgumentsSchema({ ...schema, additionalProperties: false })
+      expect(written).toMatchObject({ properties: a.properties as Json, additionalProperties: false })
+    })
   })
 
   test('many references to one definition cost no more than one', async () => {

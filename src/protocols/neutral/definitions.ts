@@ -1,4 +1,4 @@
-// Finds the definitions of a schema that its references name.
+// Finds the definitions of a schema that its references name, and puts them in place of the references.
 
 import { isObject } from '../request/json-body.ts'
 import type { Json } from '../request/json-type.ts'
@@ -18,6 +18,17 @@ export function findDefinition(root: Json, reference: unknown): Definition | und
   if (!isObject(definitions) || !Object.hasOwn(definitions, name)) return undefined
   const schema = definitions[name]
   return isObject(schema) ? { key: `${field}/${name}`, schema } : undefined
+}
+
+/** Fields of which a schema that refers to a definition can have its own. */
+const SHARED_FIELDS = ['properties', 'required', 'allOf', 'anyOf', 'oneOf'] as const
+
+/** A definition with the fields beside the reference to it. What both of them have stays in two parts, which both hold. */
+export function joinDefinition(definition: Json, beside: Json): Json {
+  const isShared = SHARED_FIELDS.some(name => definition[name] !== undefined && beside[name] !== undefined)
+  if (!isShared) return { ...definition, ...beside }
+  const parts = Array.isArray(beside.allOf) ? (beside.allOf as readonly unknown[]) : []
+  return { ...beside, allOf: [...parts, definition] }
 }
 
 function decodeName(encoded: string): string {

@@ -68,7 +68,9 @@ function writeFunction({ name, description, schema, strict }: FunctionTool, writ
   const { losses } = writing.target.notes
   const ofArguments = toArgumentsSchema(schema)
   if (ofArguments.isWeaker) losses.add('tools.schema')
-  const written = writeSchema({ schema: ofArguments.schema, strict }, writing)
+  // A caller that knows OpenAI's rules has followed them in its own schema only.
+  const followsStrictRules = writing.followsStrictRules && !ofArguments.isWeaker
+  const written = writeSchema({ schema: ofArguments.schema, strict }, { ...writing, followsStrictRules })
   if (written.isWeaker) losses.add('tools.strict')
   return { ...definition, parameters: written.schema, strict: written.strict }
 }

@@ -60,10 +60,13 @@ function writeTool(tool: Tool, writing: ResponsesWriteContext): Json | undefined
 }
 
 /** In this dialect a function is strict by default. */
-function writeFunction(tool: FunctionTool, { names, target, followsStrictRules }: ResponsesWriteContext): Json {
+function writeFunction(tool: FunctionTool, writing: ResponsesWriteContext): Json {
+  const { names, target } = writing
   const { name, description, strict } = tool
   const { schema, isWeaker } = toArgumentsSchema(tool.schema ?? {})
   if (isWeaker) target.notes.losses.add('tools.schema')
+  // A caller that knows OpenAI's rules has followed them in its own schema only.
+  const followsStrictRules = writing.followsStrictRules && !isWeaker
   const written = writeStrictness({ schema, strict }, { followsStrictRules, knowsStrict: true })
   if (written.isWeaker) target.notes.losses.add('tools.strict')
   return {
