@@ -100,10 +100,14 @@ const combinesTools = (rules: readonly Rule[], canCombine: (traits: ModelTraits)
 
 const seen: readonly Modality[] = ['text', 'image', 'video']
 
+/** The longest reasoning that Ark documents for its older models and for DeepSeek. Newer models may reason for longer. */
+const budgetMax = 32_768
+
 export const ark: readonly Rule[] = [
-  [/^doubao-seed-\d-\d-thinking/, { reads: seen, thinking: 'effort', stopsThinking: false }],
+  [/^doubao-seed-1-\d-thinking/, { reads: seen, thinking: 'effort', stopsThinking: false, budgetMax }],
+  [/^doubao-seed-1/, { reads: seen, thinking: 'effort', budgetMax }],
   [/^doubao-seed/, { reads: seen, thinking: 'effort' }],
-  [/^deepseek-v3/, { reads: ['text'], thinking: 'effort' }],
+  [/^deepseek-v3/, { reads: ['text'], thinking: 'effort', budgetMax }],
 ]
 
 /** An aggregator translates the fields of thinking, so its models have only the traits of their inputs. */

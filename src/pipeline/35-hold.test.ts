@@ -204,15 +204,15 @@ describe('whether a hold may exist', () => {
 describe('the size of a call', () => {
   const text = chatOf(10_000)
   const image = chatOf(0, { messages: [{ role: 'u', content: [{ type: 'image_url' }] }] })
-  const sizeWith = (inputTokensMax: number, outputTokensMax = 32_768) => ({ inputTokensMax, outputTokensMax })
+  const sizeWith = (inputTokensMax: number, outputTokensMax = 131_072) => ({ inputTokensMax, outputTokensMax })
   const capped = (cap: number) => chatOf(1, { max_tokens: cap })
   const limited = { outputTokensMax: 500 }
   const rows: Readonly<Record<string, readonly [call: typeof text, limits: Partial<Model>, size: object]>> = {
     'text, no known limits': [text, {}, sizeWith(text.bodyBytes)],
-    'text, a larger context': [text, { contextTokens: 100_000 }, sizeWith(text.bodyBytes)],
-    'text, a smaller context': [text, { contextTokens: 5_000 }, sizeWith(5_000)],
+    'text, a larger context': [text, { contextTokens: 100_000 }, sizeWith(text.bodyBytes, 100_000)],
+    'text, a smaller context': [text, { contextTokens: 5_000 }, sizeWith(5_000, 5_000)],
     'an image, no known limits': [image, {}, sizeWith(131_072)],
-    'an image, a context': [image, { contextTokens: 5_000 }, sizeWith(5_000)],
+    'an image, a context': [image, { contextTokens: 5_000 }, sizeWith(5_000, 5_000)],
     'no cap, a limit': [text, limited, sizeWith(text.bodyBytes, 500)],
     'a cap below the limit': [capped(7), limited, sizeWith(capped(7).bodyBytes, 7)],
     'a cap above the limit': [capped(999), limited, sizeWith(capped(999).bodyBytes, 500)],
@@ -226,8 +226,11 @@ describe('the size of a call', () => {
 
   test('includes reasoning tokens where the cap does not cover them', () => {
     const thinking = (limits: Partial<Model>) => sizeOf(capped(7), { id: 'b', ...limits }, { capsThought: false })
-    expect(thinking({})).toMatchObject({ outputTokensMax: 7, thoughtTokensMax: 32_768 })
-    expect(thinking(limited)).toMatchObject({ outputTokensMax: 7, thoughtTokensMax: 500 })
+    expect(thinking({})).toMatchObject({ outputTokensMax: 7, thoughtTokensMax: 131_065 })
+    expect(thinking(limited)).toMatchObject({ outputTokensMax: 7, thoughtTokensMax: 131_065 })
+    expect(thinking({ traits: { budgetMax: 600 } })).toMatchObject({ thoughtTokensMax: 600 })
+    expect(thinking({ contextTokens: 100, traits: { budgetMax: 600 } })).toMatchObject({ thoughtTokensMax: 93 })
+    expect(thinking({ contextTokens: 5 })).toMatchObject({ outputTokensMax: 7, thoughtTokensMax: 0 })
   })
 
   test('includes what a translated request may ask for beyond the caller', () => {

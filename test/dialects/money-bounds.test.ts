@@ -294,7 +294,7 @@ describe('the output cap of a hold', () => {
 
   test('is the maximum of the model if there is none, plus thoughts that no cap includes', () => {
     for (const dialect of ['openai-chat', 'ark', 'openai-responses', 'gemini'] as const) {
-      expect(size(dialect, {}, false)).toMatchObject({ outputTokensMax: 9_000, thoughtTokensMax: 9_000 })
+      expect(size(dialect, {}, false)).toMatchObject({ outputTokensMax: 9_000, thoughtTokensMax: 61_000 })
     }
     expect(size('ark', { max_tokens: 5 }, false)).toMatchObject({ outputTokensMax: 9_000 })
     expect(size('ark', { max_completion_tokens: 5 }, false)).toMatchObject({ outputTokensMax: 5 })

@@ -117,9 +117,10 @@ const rows: readonly (readonly [path: string, traits: object])[] = [
   ['ark/doubao-seed-2-0-pro-260215', { reads: ['text', 'image', 'video'], thinking: 'effort' }],
   [
     'ark/doubao-seed-1-6-thinking-250715',
-    { reads: ['text', 'image', 'video'], thinking: 'effort', stopsThinking: false },
+    { reads: ['text', 'image', 'video'], thinking: 'effort', stopsThinking: false, budgetMax: 32_768 },
   ],
-  ['ark/deepseek-v3-2-251201', { reads: ['text'], thinking: 'effort' }],
+  ['ark/doubao-seed-1-8-251228', { reads: ['text', 'image', 'video'], thinking: 'effort', budgetMax: 32_768 }],
+  ['ark/deepseek-v3-2-251201', { reads: ['text'], thinking: 'effort', budgetMax: 32_768 }],
   ['openrouter/anthropic/claude-opus-4.8', { reads: read, efforts, hidesThinking: true }],
   ['openrouter/openai/gpt-oss-120b', { reads: ['text'], efforts, hidesThinking: true }],
   ['groq/llama-3.3-70b-versatile', { thinking: 'none', tokensPerSecondMax: 1_500 }],
@@ -135,9 +136,9 @@ const rows: readonly (readonly [path: string, traits: object])[] = [
   ['together/meta-llama/Meta-Llama-3.1-8B-Instruct-Turbo', { thinking: 'none' }],
   ['novita/deepseek/deepseek-r1-distill-llama-70b', {}],
   ['nvidia/nvidia/llama-3.3-nemotron-super-49b-v1.5', {}],
-  ['siliconflow/Qwen/Qwen3-Next-80B-A3B-Instruct', { thinking: 'none' }],
-  ['siliconflow/moonshotai/Kimi-K2-Thinking', {}],
-  ['siliconflow/deepseek-ai/DeepSeek-V3.2', {}],
+  ['siliconflow/Qwen/Qwen3-Next-80B-A3B-Instruct', { thinking: 'none', budgetMax: 32_768 }],
+  ['siliconflow/moonshotai/Kimi-K2-Thinking', { budgetMax: 32_768 }],
+  ['siliconflow/deepseek-ai/DeepSeek-V3.2', { budgetMax: 32_768 }],
 ]
 
 test.each(rows)('%s has the traits that its vendor documents', (path, traits) => {

@@ -8,17 +8,13 @@ import type { Capabilities, Model } from '../../upstreams/provider.ts'
 import type { Candidate } from '../exchange.ts'
 import { maxToolUses } from '../settle/tool-uses.ts'
 
-/** For a model whose limits are unknown. */
-const OUTPUT_TOKENS_UNKNOWN = 32_768
+/** For a model whose context is unknown. */
 export const CONTEXT_TOKENS_UNKNOWN = 131_072
-/** The most reasoning tokens of a model whose output cap does not include them. */
-const THOUGHT_TOKENS_MAX = 32_768
 
 export function sizeOn(candidate: Omit<Candidate, 'size'>, call: Call): CallSize {
   const { model, provider, withoutSearch } = candidate
   // A model that its provider's file does not list has the traits of the provider.
-  const isUnlisted = call.media !== undefined && model.traits === undefined
-  const known = isUnlisted ? { ...model, traits: provider.traits } : model
+  const known = model.traits === undefined ? { ...model, traits: provider.traits } : model
   const size = sizeOf(withoutSearch ? { ...call, searchesMax: 0 } : call, known, provider.can)
   const uses = maxToolUses(candidate, call, size.searchesMax > 0)
   return uses === undefined ? size : { ...size, units: { ...size.units, ...uses } }
@@ -49,12 +45,12 @@ type Capped = Pick<Capabilities, 'capsThought'>
  * search, a stored conversation) has none.
  */
 export function sizeOf(call: Call, model: Model, can: Capped): CallSize {
-  const { outputTokensMax: own } = model
-  const { textOnly, choices, searchesMax, outputTokensMax: requested } = call
+  const { textOnly, choices, searchesMax } = call
+  const outputTokensMax = outputMax(call, model)
   return {
     inputTokensMax: call.inputTokensMax ?? inputMax(call, model),
-    outputTokensMax: own === undefined ? (requested ?? OUTPUT_TOKENS_UNKNOWN) : Math.min(requested ?? own, own),
-    thoughtTokensMax: call.thoughtTokensMax ?? (can.capsThought || requested === 0 ? 0 : thoughtMax(own)),
+    outputTokensMax,
+    thoughtTokensMax: call.thoughtTokensMax ?? (can.capsThought ? 0 : thoughtMax(outputTokensMax, model)),
     choices,
     searchesMax,
     textOnly,
@@ -62,7 +58,17 @@ export function sizeOf(call: Call, model: Model, can: Capped): CallSize {
   }
 }
 
-const thoughtMax = (own = THOUGHT_TOKENS_MAX): number => Math.min(own, THOUGHT_TOKENS_MAX)
+/** All that a model writes is part of its context, which bounds it where no other limit is known. */
+function outputMax({ outputTokensMax: requested }: Call, { outputTokensMax: own, contextTokens }: Model): number {
+  if (own !== undefined) return Math.min(requested ?? own, own)
+  return requested ?? contextTokens ?? CONTEXT_TOKENS_UNKNOWN
+}
+
+/** The most reasoning of a model whose cap on the output does not include it: its largest budget, within its context. */
+function thoughtMax(output: number, { traits, contextTokens = CONTEXT_TOKENS_UNKNOWN }: Model): number {
+  if (output === 0) return 0
+  return Math.max(0, Math.min(traits?.budgetMax ?? contextTokens, contextTokens - output))
+}
 
 /** Whether nothing but the context of the model bounds the input: files, tools of the provider, stored turns. */
 export const isInputUnbounded = ({ model, size }: Pick<Candidate, 'model' | 'size'>, { textOnly }: Call): boolean =>
