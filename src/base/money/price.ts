@@ -148,7 +148,7 @@ const RATE_FIELDS = [...buckets, ...fees] as const
 /** When a case applies. */
 const conditionFields = {
   /** The requested class of service. */
-  class: textField('price_class', { pattern: /^[a-z0-9_-]{1,40}$/, example: 'priority', read: text => text }),
+  class: textField('price_class', { pattern: /^[a-z0-9_+-]{1,40}$/, example: 'priority', read: text => text }),
   /** More input tokens than this, cached ones included. */
   inputAbove: {
     allowed: hintOf('price_tokens', { max: TOKENS_MAX }),

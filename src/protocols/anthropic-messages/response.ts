@@ -9,7 +9,7 @@ import { isFailureReason } from '../neutral/finish-reasons.ts'
 import { isObject, parseUpstreamAnswer } from '../request/json-body.ts'
 import type { Json } from '../request/json-type.ts'
 import { estimateTextBytes } from '../usage/text-bytes.ts'
-import { readServedClass, readUsage } from './usage.ts'
+import { readBilledClass, readUsage } from './usage.ts'
 
 export function readAnswer(body: Buffer): AnswerReading | undefined {
   const answer = parseUpstreamAnswer(body)
@@ -25,7 +25,7 @@ export function readAnswer(body: Buffer): AnswerReading | undefined {
     json: answer,
     outputBytes,
     usage: readUsage(usage),
-    serviceClass: readServedClass(usage),
+    serviceClass: readBilledClass(usage),
     ...(uses !== undefined && { uses }),
     ...readFailed(answer.stop_reason),
   }

@@ -8,7 +8,7 @@ import { isObject, parseUpstreamAnswer } from '../request/json-body.ts'
 import type { Json } from '../request/json-type.ts'
 import { estimateTextBytes } from '../usage/text-bytes.ts'
 import { countWrittenBytes, readError, readFailed, readToolUse } from './response.ts'
-import { readServedClass, readUsage } from './usage.ts'
+import { readBilledClass, readUsage } from './usage.ts'
 
 /** `earlier` is the usage that the stream last reported: the end of a stream repeats only a part of it. */
 export function readFrame(data: string | undefined, earlier?: Usage): FrameReading {
@@ -26,7 +26,7 @@ function readEvent(json: Json, earlier: Usage | undefined): FrameReading {
   switch (json.type) {
     case 'message_start': {
       const report = isObject(json.message) ? json.message.usage : undefined
-      const [usage, serviceClass] = [readUsage(report, earlier), readServedClass(report)]
+      const [usage, serviceClass] = [readUsage(report, earlier), readBilledClass(report)]
       return { kind: 'opening', outputBytes: 0, finishes: 0, json, usage, serviceClass }
     }
     case 'content_block_start': {

@@ -132,10 +132,20 @@ function longestOf(iterations: readonly Json[], input: number): number | undefin
   return counted >= input ? longest : undefined
 }
 
-/** The service class of an answer, in the same words as that of a request. */
+/** The service class of an answer, as callers of other dialects can read it: they know no regions. */
 export function readServedClass(report: unknown): string | undefined {
   const { speed, service_tier: tier } = toObject(report)
   return speed === 'fast' ? 'fast' : typeof tier === 'string' ? tier : undefined
+}
+
+/** What the report of an answer says if its model ran in no region of the caller's choice. */
+const NO_REGION: readonly unknown[] = ['global', 'not_available']
+
+/** The service class of an answer in the words of a request, for its price: the region belongs to it. */
+export function readBilledClass(report: unknown): string | undefined {
+  const { speed, inference_geo: region } = toObject(report)
+  if (typeof region !== 'string' || NO_REGION.includes(region)) return readServedClass(report)
+  return speed === 'fast' ? `fast+geo_${region}` : `geo_${region}`
 }
 
 /** Writes the usage of the last event of a stream. */
