@@ -16,6 +16,7 @@ import { releaseConversation } from './attempt/translation.ts'
 import type { Exchange, Hold } from './exchange.ts'
 import { asksForStream, newAttempt, runsTools } from './exchange.ts'
 import type { ChannelPicker, NextPick, PickedChannel } from './route/channel-picker.ts'
+import { noteHourCache } from './settle/cache-writes.ts'
 import { newMeter } from './settle/usage-meter.ts'
 import type { Timings } from './timings.ts'
 import { routeNote } from './timings.ts'
@@ -83,6 +84,7 @@ export function buildForward(parts: ForwardParts): Forward {
   return async function forward(hold, exchange) {
     parts.onForward(exchange)
     if (asksForStream(hold)) hold.call.extraBytes = extraBytesOf(hold.call.body, hold.call.json)
+    noteHourCache(hold)
     channelPicker.begin(hold.route, exchange)
     let { route } = hold
     for (let last: AttemptFailed | undefined; ; ) {

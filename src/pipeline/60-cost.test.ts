@@ -66,6 +66,19 @@ test('a cheaper class that was not sent upstream makes a call no cheaper', () =>
   expect(cost(exchange, completed).amount).toBe(48_000n as never)
 })
 
+test('cache writes of an unknown time are those of an hour only if the upstream was asked for one', () => {
+  const { exchange, meter } = exchangeOf({ price: priced, upstreamProtocol: { name: 'd' } })
+  noteUsage(meter, { input: 10, cacheWrite: 7, untimedWrites: 5, output: 3 })
+  const usageFor = (call: object) => {
+    Object.assign(exchange, { call: { inputBytes: 400, ...call } })
+    return cost(exchange, completed).usage
+  }
+  const asked = { dialect: 'd', cachesForHour: true }
+  expect(usageFor(asked)).toEqual({ input: 10, cacheWrite: 2, cacheWrite1h: 5, output: 3 })
+  for (const call of [{ dialect: 'd' }, { ...asked, dialect: 'translated' }])
+    expect(usageFor(call)).toEqual({ input: 10, cacheWrite: 7, output: 3 })
+})
+
 test('usage that was not reported is estimated from bytes', () => {
   const { exchange } = exchangeOf({ price: priced })
   expect(cost(exchange, completed)).toMatchObject({ usage: { input: 100, output: 10 }, source: 'estimated' })

@@ -12,6 +12,7 @@ import type { Call } from '../protocols/neutral/call.ts'
 import { BYTES_PER_IMAGE, imageTokensDefault, TRANSCRIBED_TOKENS_PER_SECOND } from '../protocols/usage/media-bytes.ts'
 import type { CallEnding, Exchange } from './exchange.ts'
 import { lossesOf, outputLimit, runsTools } from './exchange.ts'
+import { withHourWrites } from './settle/cache-writes.ts'
 import type { Cost } from './settle/call-cost.ts'
 import { hiddenTokens, rejectedTokens, unreportedInput, wasReaderSlow } from './settle/hidden-reasoning.ts'
 import { withToolUses } from './settle/tool-uses.ts'
@@ -77,7 +78,7 @@ export function priceCall(
 
 function countedUsage(charged: ChargedUsage, exchange: Exchange, images: number | undefined): Usage {
   const { call, attempt } = exchange
-  const usage = withAudioInput(withMediaOutput(charged.usage, exchange), exchange)
+  const usage = withAudioInput(withMediaOutput(withHourWrites(charged.usage, exchange), exchange), exchange)
   const searched = withSearch({ ...charged, usage }, exchange)
   const counted = call === undefined ? searched : withUnits(searched, call, attempt.meter.outputBytes, images)
   return withToolUses(counted, exchange, charged.source !== 'estimated')

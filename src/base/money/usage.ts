@@ -50,6 +50,8 @@ export interface Usage extends Readonly<Partial<Record<Bucket, number>>>, Units 
    * decides whether the rates of long inputs apply.
    */
   readonly longestInput?: number
+  /** How many tokens of `cacheWrite` the provider may keep for longer, because its report does not say for how long. */
+  readonly untimedWrites?: number
 }
 
 export type UsageSource = 'reported' | 'estimated' | 'none'

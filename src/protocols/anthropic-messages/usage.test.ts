@@ -16,7 +16,7 @@ describe('a usage report', () => {
     [
       'P15: with cached tokens that its input does not include',
       { ...plain, cache_read_input_tokens: 60, cache_creation_input_tokens: 5 },
-      { input: 40, cacheRead: 60, cacheWrite: 5, output: 30 },
+      { input: 40, cacheRead: 60, cacheWrite: 5, untimedWrites: 5, output: 30 },
     ],
     [
       'P16: with cache writes in total and by duration, which are billed once',

@@ -72,14 +72,17 @@ function readTotals(report: Json, earlier: Usage | undefined): UsageBuckets {
   }
 }
 
+type CacheWrites = Required<Pick<UsageBuckets, 'cacheWrite' | 'cacheWrite1h' | 'untimedWrites'>>
+
 /** Only the first report of a stream says how many tokens are cached for how long, in an object of its own. */
-function readCacheWrites(report: Json, earlier?: Usage): Required<Pick<UsageBuckets, 'cacheWrite' | 'cacheWrite1h'>> {
+function readCacheWrites(report: Json, earlier?: Usage): CacheWrites {
   const { cacheWrite: before = 0, cacheWrite1h: before1h = 0 } = earlier ?? {}
   const { cache_creation: writesByDuration, cache_creation_input_tokens: total } = report
   if (!isObject(writesByDuration)) {
     const all = readCount(total, before + before1h)
     const hour = before1h === 0 ? 0 : before === 0 ? all : Math.min(before1h, all)
-    return { cacheWrite: all - hour, cacheWrite1h: hour }
+    const isTimed = before + before1h > 0 && earlier?.untimedWrites === undefined
+    return { cacheWrite: all - hour, cacheWrite1h: hour, untimedWrites: isTimed ? 0 : all - hour }
   }
   const [fiveMinutes, hour] = [
     readCount(writesByDuration.ephemeral_5m_input_tokens),
@@ -87,7 +90,7 @@ function readCacheWrites(report: Json, earlier?: Usage): Required<Pick<UsageBuck
   ]
   // A total that is less than the sum of its parts is incomplete.
   const all = Math.max(readCount(total, fiveMinutes + hour), fiveMinutes + hour)
-  return { cacheWrite: all - hour, cacheWrite1h: hour }
+  return { cacheWrite: all - hour, cacheWrite1h: hour, untimedWrites: 0 }
 }
 
 const listIterations = (iterations: unknown): readonly Json[] =>
@@ -95,12 +98,16 @@ const listIterations = (iterations: unknown): readonly Json[] =>
 
 const isHelper = ({ type }: Json): boolean => UNCOUNTED_ITERATIONS.includes(type)
 
-const readTokens = (iteration: Json): UsageBuckets => ({
-  input: readCount(iteration.input_tokens),
-  output: readCount(iteration.output_tokens),
-  cacheRead: readCount(iteration.cache_read_input_tokens),
-  ...readCacheWrites(iteration),
-})
+function readTokens(iteration: Json): UsageBuckets {
+  const { cacheWrite, cacheWrite1h } = readCacheWrites(iteration)
+  return {
+    input: readCount(iteration.input_tokens),
+    output: readCount(iteration.output_tokens),
+    cacheRead: readCount(iteration.cache_read_input_tokens),
+    cacheWrite,
+    cacheWrite1h,
+  }
+}
 
 function readHelpers(iterations: readonly Json[]): Usage | undefined {
   const helpers = iterations.filter(isHelper).map(readTokens)

@@ -33,6 +33,8 @@ export interface Call {
    * end without a report after its content.
    */
   extraBytes?: number
+  /** The request asks to keep some of its prompt in a cache for an hour. Noted where that has a price of its own. */
+  cachesForHour?: true
   /** What part of `inputBytes` stands for images, which may have a rate of their own. */
   readonly imageInputBytes?: number
   /** How many searches the provider may run while it answers. */

@@ -27,16 +27,30 @@ const rows: readonly (readonly [string, object, Usage])[] = [
     { ...totals, prompt_cache_hit_tokens: 6, prompt_cache_miss_tokens: 4 },
     { input: 4, cacheRead: 6, output: 4 },
   ],
-  ['input written to the cache', prompt({ cache_write_tokens: 6 }), { input: 4, cacheWrite: 6, output: 4 }],
+  [
+    'input written to the cache',
+    prompt({ cache_write_tokens: 6 }),
+    { input: 4, cacheWrite: 6, untimedWrites: 6, output: 4 },
+  ],
   [
     'input read from and written to the cache',
     prompt({ cached_tokens: 3, cache_write_tokens: 6 }),
-    { input: 1, cacheRead: 3, cacheWrite: 6, output: 4 },
+    { input: 1, cacheRead: 3, cacheWrite: 6, untimedWrites: 6, output: 4 },
   ],
   [
     'input written to the cache for an hour',
     prompt({ cache_creation_input_tokens: 6, cache_creation: { ephemeral_1h_input_tokens: 2 } }),
     { input: 4, cacheWrite: 4, cacheWrite1h: 2, output: 4 },
+  ],
+  [
+    "input written to the cache for an hour, in LiteLLM's form",
+    prompt({ cache_creation_tokens: 6, cache_creation_token_details: { ephemeral_1h_input_tokens: 2 } }),
+    { input: 4, cacheWrite: 4, cacheWrite1h: 2, output: 4 },
+  ],
+  [
+    'input written to the cache for five minutes',
+    prompt({ cache_creation_input_tokens: 6, cache_creation: { ephemeral_5m_input_tokens: 6 } }),
+    { input: 4, cacheWrite: 6, output: 4 },
   ],
   ['audio', prompt({ audio_tokens: 7 }), { input: 3, inputAudio: 7, output: 4 }],
   ['an image', prompt({ image_tokens: 7 }), { input: 3, inputImage: 7, output: 4 }],
@@ -104,7 +118,7 @@ const besideTotals: readonly (readonly [string, object, Usage])[] = [
       cost: 0.01,
       cost_details: { upstream_inference_cost: null },
     },
-    { input: 200, cacheRead: 1_000, cacheWrite: 4_000, output: 50 },
+    { input: 200, cacheRead: 1_000, cacheWrite: 4_000, untimedWrites: 4_000, output: 50 },
   ],
   [
     'cache writes beside the input, included in the total',
@@ -114,7 +128,7 @@ const besideTotals: readonly (readonly [string, object, Usage])[] = [
       total_tokens: 1_650,
       prompt_tokens_details: { cached_tokens: 1_000, cache_write_tokens: 400 },
     },
-    { input: 200, cacheRead: 1_000, cacheWrite: 400, output: 50 },
+    { input: 200, cacheRead: 1_000, cacheWrite: 400, untimedWrites: 400, output: 50 },
   ],
   [
     'cache writes within the input, as the total shows',
@@ -124,7 +138,7 @@ const besideTotals: readonly (readonly [string, object, Usage])[] = [
       total_tokens: 1_250,
       prompt_tokens_details: { cached_tokens: 1_000, cache_write_tokens: 100 },
     },
-    { input: 100, cacheRead: 1_000, cacheWrite: 100, output: 50 },
+    { input: 100, cacheRead: 1_000, cacheWrite: 100, untimedWrites: 100, output: 50 },
   ],
   [
     'cache reads beside the input, as the total shows',
@@ -136,16 +150,20 @@ const besideTotals: readonly (readonly [string, object, Usage])[] = [
     prompt({ cached_tokens: 11 }),
     { input: 10, cacheRead: 11, output: 4 },
   ],
-  ['more cache writes than input', prompt({ cache_write_tokens: 11 }), { input: 10, cacheWrite: 11, output: 4 }],
+  [
+    'more cache writes than input',
+    prompt({ cache_write_tokens: 11 }),
+    { input: 10, cacheWrite: 11, untimedWrites: 11, output: 4 },
+  ],
   [
     'more cache reads and writes together than input',
     prompt({ cached_tokens: 6, cache_write_tokens: 6 }),
-    { input: 4, cacheRead: 6, cacheWrite: 6, output: 4 },
+    { input: 4, cacheRead: 6, cacheWrite: 6, untimedWrites: 6, output: 4 },
   ],
   [
     'an input and a total that include neither cache reads nor writes',
     { ...prompt({ cached_tokens: 60, cache_write_tokens: 6 }), total_tokens: 14 },
-    { input: 10, cacheRead: 60, cacheWrite: 6, output: 4 },
+    { input: 10, cacheRead: 60, cacheWrite: 6, untimedWrites: 6, output: 4 },
   ],
   [
     'cache misses that equal the input',
@@ -155,7 +173,7 @@ const besideTotals: readonly (readonly [string, object, Usage])[] = [
   [
     "cache fields with Anthropic's names",
     { ...totals, total_tokens: 14, cache_read_input_tokens: 3, cache_creation_input_tokens: 2 },
-    { input: 5, cacheRead: 3, cacheWrite: 2, output: 4 },
+    { input: 5, cacheRead: 3, cacheWrite: 2, untimedWrites: 2, output: 4 },
   ],
   ['xAI: reasoning beside the output', completion({ reasoning_tokens: 3 }, 17), { input: 10, reasoning: 3, output: 4 }],
   ['more reasoning than output', completion({ reasoning_tokens: 5 }), { input: 10, reasoning: 5, output: 4 }],

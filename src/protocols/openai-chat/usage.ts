@@ -83,7 +83,8 @@ function readInput(report: unknown, usage: UsageBuckets, { cached, written }: Ca
   const details = field(report, 'prompt_tokens_details')
   const audio = readCountOrZero(field(details, 'audio_tokens'))
   const image = readCountOrZero(field(details, 'image_tokens'))
-  const written1h = readCountOrZero(field(field(details, 'cache_creation'), 'ephemeral_1h_input_tokens'))
+  const writesByTime = field(details, 'cache_creation') ?? field(details, 'cache_creation_token_details') ?? undefined
+  const written1h = readCountOrZero(field(writesByTime, 'ephemeral_1h_input_tokens'))
   const text = prompt - audio - image
   // Without details of the cached tokens, they are text first.
   const cachedKinds = field(details, 'cached_tokens_details')
@@ -96,6 +97,7 @@ function readInput(report: unknown, usage: UsageBuckets, { cached, written }: Ca
   setBucket(usage, 'cacheRead', cachedText)
   setBucket(usage, 'cacheWrite', written - written1h)
   setBucket(usage, 'cacheWrite1h', written1h)
+  if (writesByTime === undefined) setBucket(usage, 'untimedWrites', written)
   setBucket(usage, 'inputAudio', audio - cachedAudio)
   setBucket(usage, 'cacheReadAudio', cachedAudio)
   setBucket(usage, 'inputImage', image - cachedImage)
