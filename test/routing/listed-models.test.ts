@@ -135,6 +135,15 @@ test('every price of the list is billed, and none is rounded to 0', async () => 
   })
 })
 
+test('a model with a price for what is kept in a cache for an hour is served at that price', async () => {
+  const writes = { input_cache_read: '0.0000001', input_cache_write: '0.00000125', input_cache_write_1h: '0.000002' }
+  const aggregator = await startAggregator([row('acme/x', '0.000001', '0.000005', writes)])
+  const harness = await start(aggregator)
+  expect(await costOf(harness, aggregator, await harness.key(), 'openrouter/acme/x')).toBe(7 * 1_000 + 5 * 5_000)
+  const { price } = await harness.manage('GET', '/api/web/prices/openrouter/acme/x')
+  expect(price).toMatchObject({ cacheRead: '0.10', cacheWrite: '1.25', cacheWrite1h: '2.00' })
+})
+
 test.each([{ image: '0.0048' }, { per_video: '0.5' }, { audio: 'much' }, { overrides: [{ prompt: '1' }] }])(
   'a model that also costs %o needs a price of the operator',
   async more => {
