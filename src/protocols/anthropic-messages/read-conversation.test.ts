@@ -8,6 +8,7 @@ import { Refusal } from '../../base/errors.ts'
 import type { Conversation, ConversationPart } from '../neutral/conversation.ts'
 import { packReasoningState } from '../neutral/reasoning-state.ts'
 import type { RequestHead } from '../protocol.ts'
+import type { Json } from '../request/json-type.ts'
 import { packCallState, UNSIGNED_STATE } from './packed-state.ts'
 import { readConversation } from './read-conversation.ts'
 import { readCall } from './request.ts'
@@ -207,6 +208,18 @@ describe('settings are read', () => {
   ])('for the tool choice: %p', (choice, expected) => {
     const { toolChoice, parallelCalls } = read({ tool_choice: choice })
     expect({ toolChoice, ...(parallelCalls !== undefined && { parallelCalls }) }).toEqual(expected as never)
+  })
+
+  test.each<readonly [string, string, readonly string[], object | undefined, readonly string[]]>([
+    ['a search that is the only tool', 'web_search', ['web_search'], { mode: 'required' }, []],
+    ['a search beside a function', 'web_search', ['f', 'web_search'], undefined, ['tool_choice']],
+    ['a function beside a search', 'f', ['f', 'web_search'], { mode: 'required', names: ['f'] }, []],
+    ['another tool of the provider', 'bash', ['bash'], undefined, ['tool_choice']],
+  ])('for a forced tool: %s', (_name, chosen, names, expected, lost) => {
+    const types: Json = { web_search: 'web_search_20250305', bash: 'bash_20250124' }
+    const tools = names.map(name => (name === 'f' ? { name, input_schema: {} } : { name, type: types[name] }))
+    const { toolChoice, lostFields } = read({ tools, tool_choice: { type: 'tool', name: chosen } })
+    expect<unknown>([toolChoice, lostFields]).toEqual([expected, lost])
   })
 
   test('for tools', () => {

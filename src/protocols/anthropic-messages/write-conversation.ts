@@ -50,7 +50,8 @@ function buildBody(conversation: Conversation, target: ConversationTarget): Json
   refuseChoices(settings)
   const calledToolNames = listCalledTools(conversation)
   const offeredToolNames = conversation.tools.flatMap(tool => ('name' in tool ? [tool.name] : []))
-  const names = new AnthropicToolNames(notes, [...offeredToolNames, ...calledToolNames])
+  const hasSearch = conversation.tools.some(({ kind }) => kind === 'search')
+  const names = new AnthropicToolNames(notes, [...offeredToolNames, ...calledToolNames], hasSearch)
   const format = chooseFormatMethod(conversation, target)
   const turns = writeMessages(conversation, target, names)
   const schema = format?.by === 'tool' ? format.schema : undefined

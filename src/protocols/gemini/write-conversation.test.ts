@@ -151,7 +151,7 @@ describe('tools are written:', () => {
     [{ tools: [f], toolChoice: { mode: 'required' } }, {}, { mode: 'ANY' }, []],
     [{ tools: [f], toolChoice: { mode: 'required' } }, { forcedTool: false }, { mode: 'AUTO' }, ['tool_choice']],
     [{ tools: [f], toolChoice: { mode: 'auto', names: ['f'] } }, {}, { mode: 'VALIDATED', ...only }, []],
-    [{ tools: [], toolChoice: { mode: 'required' } }, {}, undefined, []],
+    [{ tools: [], toolChoice: { mode: 'required' } }, {}, undefined, ['tool_choice']],
     [{ tools: [f], parallelCalls: false }, {}, undefined, ['parallel_tool_calls']],
   ]
   test.each(choices)('choice %j', (more, traits, ...[expected, expectedLosses]) => {

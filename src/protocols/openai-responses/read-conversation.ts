@@ -40,7 +40,7 @@ export function readConversation({ json, stream }: Call, flavour: ResponsesFlavo
   const lostFields = new Set(findLostFields(json, table))
   const { cache, ttl: cacheTtl } = readCaching(json, lostFields)
   const reading: ResponsesReadContext = { flavour, names, lostFields, cacheTtl }
-  const tools = readTools(json.tools, reading)
+  const tools = readTools(json, reading)
   const toolChoice = readToolChoice(json.tool_choice, reading)
   const parallelCalls = readOptional(json, 'parallel_tool_calls', 'boolean')
   const textOptions = readOptional(json, 'text', 'object') ?? {}

@@ -71,6 +71,7 @@ describe('a conversation is written:', () => {
         tools: [
           { type: 'function', name: 'f' },
           { type: 'custom', name: 'g' },
+          { type: 'web_search' },
         ],
       },
       reasoning: { effort: 'low', summary: 'auto' },

@@ -14,7 +14,10 @@ export function writeTools({ tools, toolChoice }: Conversation, writing: Respons
   const offered =
     allowedNames === undefined ? tools : tools.filter(tool => !isNamed(tool) || allowedNames.has(tool.name))
   const written = offered.flatMap(tool => writeTool(tool, writing) ?? [])
-  if (written.length === 0) return {}
+  if (written.length === 0) {
+    if (toolChoice?.mode === 'required') target.notes.losses.add('tool_choice')
+    return {}
+  }
   const choice = toolChoice && writeChoice(toolChoice, tools, writing)
   const uses = offered.flatMap(tool => (tool.kind === 'search' && tool.usesMax !== undefined ? [tool.usesMax] : []))
   const isOnlySearch = offered.every(tool => tool.kind !== 'native')
@@ -107,7 +110,10 @@ function writeChoice({ mode, names }: ToolChoice, tools: readonly Tool[], writin
     return { type: isCustom ? 'custom' : 'function', name: writing.names.write(name) }
   })
   if (named.length === 1 && written === 'required') return named[0]
-  return flavour.hasAllowedTools ? { type: 'allowed_tools', mode: written, tools: named } : written
+  if (!flavour.hasAllowedTools) return written
+  // The names restrict the caller's own tools only.
+  const search = tools.some(({ kind }) => kind === 'search') ? [{ type: 'web_search' }] : []
+  return { type: 'allowed_tools', mode: written, tools: [...named, ...search] }
 }
 
 /** Uses the JSON mode if the model has no support for schemas. */
