@@ -76,6 +76,26 @@ test.each(['openai-chat', 'ark', 'anthropic-messages'] as const)(
   },
 )
 
+test.each(['openai-chat', 'ark', 'anthropic-messages', 'gemini'] as const)(
+  'a result that comes after another message is accepted by %s',
+  async upstream => {
+    const call = { type: 'function_call', call_id: 'c', name: 'f', arguments: '{}' }
+    const { status, body } = await post('/v1/responses', {
+      model: modelOf(upstream),
+      input: [
+        { role: 'user', content: 'Hello' },
+        call,
+        { role: 'assistant', content: 'Wait.' },
+        { role: 'user', content: 'Hurry' },
+        { type: 'function_call_output', call_id: 'c', output: 'the result' },
+      ],
+      tools: [functionTool('f')],
+      store: false,
+    })
+    expect([status, JSON.stringify(body).includes('the result')]).toEqual([200, true])
+  },
+)
+
 test('a forced search is forced at Responses, and reported where it cannot be', async () => {
   const ask = (model: string) =>
     post('/v1/messages', {
