@@ -227,6 +227,20 @@ describe('a response format', () => {
     expect(write({ format: { ...format, schema: { type: 'object', properties: {} } } }).losses).toEqual([])
   })
 
+  test.each<readonly [string, object, ModelTraits, string]>([
+    ['the schema', {}, {}, '"description":"a map"'],
+    ['a schema with one of its own', { description: 'own' }, {}, JSON.stringify('a map\n\nown')],
+    ['the schema of the tool', {}, { schema: false }, '"description":"a map"'],
+    ['words', {}, { schema: false, forcedTool: false }, JSON.stringify('"description":"a map"').slice(1, -1)],
+  ])('has its description in %s', (_name, more, traits, expected) => {
+    const described = {
+      kind: 'schema',
+      description: 'a map',
+      schema: { type: 'object', properties: {}, ...more },
+    } as const
+    expect(JSON.stringify(write({ format: described }, { traits }).body)).toContain(expected)
+  })
+
   test('is a forced tool call otherwise', () => {
     const { body, notes, losses } = write({ format }, { traits: { schema: false } })
     expect(body.tools).toMatchObject([{ name: 'json_answer', input_schema: schema }])

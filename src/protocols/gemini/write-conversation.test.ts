@@ -171,6 +171,8 @@ describe('a schema of the answer is requested', () => {
       responseMimeType: 'application/json',
       responseJsonSchema: { type: 'object', properties: { a: { enum: [1] } } },
     })
+    const described = writeWith({ format: { ...format, description: 'a map' } })
+    expect(described.body.generationConfig).toMatchObject({ responseJsonSchema: { description: 'a map' } })
     const json = writeWith({ format: { kind: 'json' } })
     expect(json.body.generationConfig).toEqual({ responseMimeType: 'application/json' })
     expect(writeWith({ format }, targetFor({ schema: false })).losses).toEqual(['response_format.schema'])

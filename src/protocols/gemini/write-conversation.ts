@@ -9,6 +9,7 @@ import type {
 } from '../neutral/conversation.ts'
 import type { SettingCodes } from '../neutral/default-settings.ts'
 import { addSettingLosses } from '../neutral/default-settings.ts'
+import { describeSchema } from '../neutral/described-schema.ts'
 import { outputCap } from '../neutral/output-cap.ts'
 import { acceptedPenalties } from '../neutral/penalties.ts'
 import type { ConversationTarget } from '../protocol.ts'
@@ -109,7 +110,7 @@ function writeFormat(conversation: Conversation, { traits, notes }: Conversation
 function buildFormat(format: OutputFormat, takesSchema: boolean, addLoss: () => void): Json {
   const json = { responseMimeType: 'application/json' }
   if (format.kind === 'json') return json
-  const converted = takesSchema ? toGoogleSchema(format.schema) : undefined
+  const converted = takesSchema ? toGoogleSchema(describeSchema(format)) : undefined
   if (converted === undefined || converted.isWeaker) addLoss()
   return { ...json, ...(converted && { responseJsonSchema: converted.schema }) }
 }

@@ -9,6 +9,7 @@ import type {
   SearchTool,
   ToolChoice,
 } from '../neutral/conversation.ts'
+import { describeSchema } from '../neutral/described-schema.ts'
 import type { ConversationTarget } from '../protocol.ts'
 import { isObject } from '../request/json-body.ts'
 import type { Json } from '../request/json-type.ts'
@@ -78,7 +79,7 @@ export const hasFunctions = (tools: Conversation['tools']): boolean =>
 function writeAnswerTool({ format }: Conversation, names: GeminiToolNames, target: ConversationTarget): Json {
   const name = names.reserve(ANSWER_TOOL_NAME)
   target.notes.schemaTool = name
-  const { schema, isWeaker } = toGoogleSchema(format?.kind === 'schema' ? format.schema : {})
+  const { schema, isWeaker } = toGoogleSchema(format?.kind === 'schema' ? describeSchema(format) : {})
   if (isWeaker) target.notes.losses.add('response_format.schema')
   return { name, description: 'Gives the final answer.', parametersJsonSchema: schema }
 }

@@ -11,6 +11,7 @@ import type {
 } from '../neutral/conversation.ts'
 import type { SettingCodes } from '../neutral/default-settings.ts'
 import { addSettingLosses } from '../neutral/default-settings.ts'
+import { describeSchema } from '../neutral/described-schema.ts'
 import { isInstruction } from '../neutral/instructions.ts'
 import { JSON_WORDS, mentionsJson, schemaWords } from '../neutral/json-words.ts'
 import { outputCap } from '../neutral/output-cap.ts'
@@ -95,7 +96,7 @@ function writeFormat(
     return { format: { type: 'json_schema', json_schema: wrapper }, turns: messages }
   }
   notes.losses.add('response_format.json_schema')
-  return { format: { type: 'json_object' }, turns: withInstruction(messages, schemaWords(format.schema)) }
+  return { format: { type: 'json_object' }, turns: withInstruction(messages, schemaWords(describeSchema(format))) }
 }
 
 const schemaName = (name: string | undefined): string =>

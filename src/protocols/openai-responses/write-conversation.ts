@@ -10,6 +10,7 @@ import type {
 } from '../neutral/conversation.ts'
 import type { SettingCodes } from '../neutral/default-settings.ts'
 import { addSettingLosses, isRequested } from '../neutral/default-settings.ts'
+import { describeSchema } from '../neutral/described-schema.ts'
 import { JSON_WORDS, mentionsJson, schemaWords } from '../neutral/json-words.ts'
 import { outputCap } from '../neutral/output-cap.ts'
 import { shortened } from '../openai-chat/short-names.ts'
@@ -102,7 +103,7 @@ function splitInstructions(turns: readonly ConversationMessage[]): {
 
 /** The JSON mode holds the model to no schema, and the word JSON in `instructions` does not count. */
 function jsonWordsFor(format: OutputFormat | undefined, turns: readonly ConversationMessage[]): string | undefined {
-  if (format?.kind === 'schema') return schemaWords(format.schema)
+  if (format?.kind === 'schema') return schemaWords(describeSchema(format))
   return mentionsJson(turns) ? undefined : JSON_WORDS
 }
 
