@@ -103,6 +103,19 @@ describe('a block is read:', () => {
       [{ kind: 'file', name: 't', source: { at: 'text', text: 'https://x\n\na', mime: 'text/plain' } }],
     ],
     [
+      'a document whose blocks have marks for the cache',
+      {
+        type: 'document',
+        source: { type: 'content', content: [{ ...text('a'), cache_control: { type: 'ephemeral', ttl: '1h' } }] },
+      },
+      [{ kind: 'file', source: { at: 'text', text: 'a', mime: 'text/plain' }, cache: { ttl: '1h' } }],
+    ],
+    [
+      'a search result whose text has a mark for the cache',
+      { type: 'search_result', source: 's', content: [{ ...text('a'), cache_control: { type: 'ephemeral' } }] },
+      [{ kind: 'file', source: { at: 'text', text: 's\n\na', mime: 'text/plain' }, cache: {} }],
+    ],
+    [
       'a tool result with an image',
       { type: 'tool_result', tool_use_id: 'x', content: [{ type: 'image', source: png }] },
       [

@@ -5,7 +5,7 @@ import type { Over } from '../../../test/support/anthropic-writing.ts'
 import { call, hi, model, result, text, tool, user, write } from '../../../test/support/anthropic-writing.ts'
 import { expectCheap } from '../../../test/support/cpu.ts'
 import type { ModelTraits } from '../../base/money/model-traits.ts'
-import type { ConversationMessage, ConversationPart } from '../neutral/conversation.ts'
+import type { ConversationMessage, ConversationPart, MediaPart, TextPart } from '../neutral/conversation.ts'
 import type { Json } from '../request/json-type.ts'
 
 const messagesOf = (...messages: ConversationMessage[]) => write({ messages }).body.messages
@@ -131,6 +131,17 @@ describe('P26: tool results', () => {
     ],
   ])('%s', (_name, neutral, messages) => {
     expect(ids(messagesOf(...neutral))).toEqual([...messages])
+  })
+
+  test('that failed have text and nothing else: media follow, and a text stands for none', () => {
+    const image = { kind: 'image', source: { at: 'inline', base64: 'AAAA', mime: 'image/png' } } as const
+    const failed = { ...result('a', 'no'), failed: true }
+    const contentOf = (...parts: readonly (TextPart | MediaPart)[]) =>
+      write({ messages: [hi, model(call('a')), tool({ ...failed, parts })] }).body.messages[2]!.content
+    const head = { type: 'tool_result', tool_use_id: 'a', is_error: true }
+    expect(contentOf(text('no'), image)).toMatchObject([{ ...head, content: 'no' }, { type: 'image' }])
+    expect(contentOf(image)).toMatchObject([{ ...head, content: 'The tool failed.' }, { type: 'image' }])
+    expect(contentOf(text(''))).toMatchObject([{ ...head, content: 'The tool failed.' }])
   })
 
   test('that failed or are missing are marked as failed, and one without a call is a loss', () => {

@@ -223,6 +223,16 @@ describe('settings are written:', () => {
     expect([body.serviceTier, losses]).toEqual(['standard', []])
   })
 
+  test.each([
+    [2 ** 31 - 1, 2 ** 31 - 1],
+    [-5, -5],
+    [2 ** 32 - 1, -1],
+    [2 ** 40 + 7, 7],
+  ])('the seed %d as 32 bits: %d', (seed, written) => {
+    const { body, losses } = writeWith({ settings: { seed, stream: false } })
+    expect([body.generationConfig, losses]).toEqual([{ seed: written }, []])
+  })
+
   test('settings that Google does not have are losses', () => {
     const settings = {
       verbosity: 'low',

@@ -74,7 +74,8 @@ function writeConfig(conversation: Conversation, target: ConversationTarget): Js
     maxOutputTokens: cap,
     stopSequences: stop === undefined || stop.length === 0 ? undefined : stop.slice(0, STOP_SEQUENCES_MAX),
     ...acceptedPenalties(settings, target),
-    seed: settings.seed,
+    // Google takes 32 bits. Equal seeds stay equal.
+    seed: settings.seed === undefined ? undefined : settings.seed | 0,
     responseLogprobs: logprobs === undefined ? undefined : true,
     logprobs: logprobs === 0 ? undefined : logprobs,
     ...writeFormat(conversation, target),

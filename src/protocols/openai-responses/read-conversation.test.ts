@@ -330,3 +330,9 @@ describe('any JSON', () => {
     await expectCheap(1_500, readUrl)
   })
 })
+
+test('of two different end users, the older field is lost', () => {
+  const { settings, lostFields } = read({ input: 'hi', user: 'u', safety_identifier: 's' })
+  expect([settings.endUser, lostFields]).toEqual(['s', ['user']])
+  expect(read({ input: 'hi', user: 'u', safety_identifier: 'u' }).lostFields).toEqual([])
+})
