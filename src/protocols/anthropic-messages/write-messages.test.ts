@@ -7,6 +7,7 @@ import { expectCheap } from '../../../test/support/cpu.ts'
 import type { ModelTraits } from '../../base/money/model-traits.ts'
 import type { ConversationMessage, ConversationPart, MediaPart, TextPart } from '../neutral/conversation.ts'
 import type { Json } from '../request/json-type.ts'
+import { codec } from './codec.ts'
 
 const messagesOf = (...messages: ConversationMessage[]) => write({ messages }).body.messages
 
@@ -273,4 +274,18 @@ describe('reasoning state', () => {
     expect(write({ messages: other, ...budget }).losses).toEqual(['reasoning_state', 'reasoning'])
     expect(write({ messages: other, reasoning: { effort: 'high' } }).body.thinking).toMatchObject({ type: 'adaptive' })
   })
+})
+
+test('a file at a URL is fetched unless it may be a PDF, which the provider fetches', () => {
+  const fileAt = (url: string) => ({ kind: 'file', source: { at: 'url', url } }) as const
+  const isFetched = (url: string) => codec.mustInline!(fileAt(url).source, 'file')
+  const [pdf, notes] = ['https://a.example/a.pdf', 'https://a.example/notes.txt'] as const
+  expect([isFetched(pdf), isFetched('https://a.example/a'), isFetched(notes)]).toEqual([false, false, true])
+  const base64 = Buffer.from('the notes').toString('base64')
+  const media = new Map([[notes, { mime: 'text/plain; charset=utf-8', base64 }]])
+  const { body } = write({ messages: [user(fileAt(pdf), fileAt(notes))] }, { target: { media } })
+  expect(body.messages[0]!.content).toEqual([
+    { type: 'document', source: { type: 'url', url: pdf } },
+    { type: 'document', source: { type: 'text', media_type: 'text/plain', data: 'the notes' } },
+  ])
 })
