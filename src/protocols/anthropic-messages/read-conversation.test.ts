@@ -127,6 +127,11 @@ describe('a block is read:', () => {
       ],
     ],
     [
+      'a tool result with a tool that was found',
+      { type: 'tool_result', tool_use_id: 'x', content: [{ type: 'tool_reference', tool_name: 'f' }] },
+      [{ kind: 'result', callId: 'x', parts: [{ kind: 'text', text: 'The tool f is available.' }] }],
+    ],
+    [
       'a block that only this dialect has',
       { type: 'container_upload', file_id: 'f' },
       [
@@ -376,9 +381,9 @@ describe('a loss', () => {
       'messages.tool_use.caller',
     ],
     [
-      'a tool reference in a result',
-      { type: 'tool_result', tool_use_id: 'a', content: [{ type: 'tool_reference', tool_name: 'x' }] },
-      'messages.tool_reference',
+      'a block in a result that no other dialect has',
+      { type: 'tool_result', tool_use_id: 'a', content: [{ type: 'browser_state', state: 'x' }] },
+      'messages.browser_state',
     ],
   ])('is recorded in a block: %s', (_name, block, path) => {
     const role = (block as { type: string }).type === 'tool_use' ? 'assistant' : 'user'

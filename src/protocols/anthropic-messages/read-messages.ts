@@ -36,6 +36,9 @@ export function readCacheBreakpoint(value: unknown, path: string, unread: LostFi
 
 type ContentPart = TextPart | MediaPart
 
+/** The blocks in a result. What a search for tools found becomes text: other dialects offer all tools from the start. */
+const INNER_TYPES: ReadonlySet<unknown> = new Set(['text', 'image', 'document', 'search_result', 'tool_reference'])
+
 /**
  * Reads the content of all messages of one request. It adds the name of the tool to each result, and reasoning state to
  * each call that has some.
@@ -111,6 +114,10 @@ export class AnthropicContentReader {
         ]
       case 'document':
         return this.#readDocument(block, at)
+      case 'tool_reference': {
+        const text = `The tool ${requireText(block, 'tool_name', at)} is available.`
+        return [{ kind: 'text', text, ...this.#readMark(block, at) }]
+      }
       default:
         return [this.#readSearchResult(block, at)]
     }
@@ -159,12 +166,11 @@ export class AnthropicContentReader {
     return content.flatMap((block: unknown, index): readonly ContentPart[] => {
       if (!isObject(block)) throw invalid(`${at}[${index}]`, 'must be an object with a type')
       const { type } = block
-      const isContentPart = type === 'text' || type === 'image' || type === 'document' || type === 'search_result'
-      if (!isContentPart) {
+      if (!INNER_TYPES.has(type)) {
         this.lostFields.add(`messages.${typeof type === 'string' ? type : 'block'}`)
         return []
       }
-      this.lostFields.addLost(block, blockFields[type]!, `messages.${type}`)
+      this.lostFields.addLost(block, blockFields[type as string]!, `messages.${type as string}`)
       return this.#readContentPart(block, `${at}[${index}]`)
     })
   }
