@@ -5,9 +5,10 @@ import { BUDGET_SHARE_BY_EFFORT, efforts, THINKING_BUDGET_MIN } from '../../base
 import type { Conversation, ReasoningOptions } from '../neutral/conversation.ts'
 import { describeSchema } from '../neutral/described-schema.ts'
 import type { Losses } from '../neutral/losses.ts'
+import { toObjectSchema } from '../neutral/root-object.ts'
 import type { ConversationTarget } from '../protocol.ts'
 import type { Json } from '../request/json-type.ts'
-import { toSupportedSchema, toToolSchema } from './schema.ts'
+import { toSupportedSchema } from './schema.ts'
 
 export interface WrittenThinking {
   /** Absent: the model's default applies. */
@@ -116,7 +117,7 @@ export function chooseFormatMethod(
   }
   const thinks = reasoning !== undefined && reasoning.effort !== 'none' && reasoning.budget !== 0
   const canForceTool = traits.forcedTool !== false && !(thinks && traits.thinking !== 'none')
-  const toolSchema = schema !== undefined && canForceTool ? toToolSchema(schema) : undefined
+  const toolSchema = schema !== undefined && canForceTool ? toObjectSchema(schema) : undefined
   if (toolSchema !== undefined) {
     // The model could be held to a schema, only not to this one, and a tool's schema does not bind it.
     if (holdsToSchema) notes.losses.add('response_format.schema')

@@ -64,7 +64,7 @@ function requestOf(conversation: Conversation, { flavour, target }: ResponsesTar
   const writtenFormat = format && writeFormat(format, writing, tools.length > 0)
   const input = writeMessages(turns, writing)
   if (input.length === 0) throw invalid('messages', 'must contain something that this model can read')
-  const jsonWords = writtenFormat?.type === 'json_object' ? jsonWordsFor(format, turns) : undefined
+  const jsonWords = format && writtenFormat?.type !== 'json_schema' ? jsonWordsFor(format, turns) : undefined
   const text = { ...(writtenFormat && { format: writtenFormat }), ...verbosity(settings, writing) }
   const include = [
     ...(reasoning.thinks ? ['reasoning.encrypted_content'] : []),
@@ -102,8 +102,8 @@ function splitInstructions(turns: readonly ConversationMessage[]): {
 }
 
 /** The JSON mode holds the model to no schema, and the word JSON in `instructions` does not count. */
-function jsonWordsFor(format: OutputFormat | undefined, turns: readonly ConversationMessage[]): string | undefined {
-  if (format?.kind === 'schema') return schemaWords(describeSchema(format))
+function jsonWordsFor(format: OutputFormat, turns: readonly ConversationMessage[]): string | undefined {
+  if (format.kind === 'schema') return schemaWords(describeSchema(format))
   return mentionsJson(turns) ? undefined : JSON_WORDS
 }
 
