@@ -75,6 +75,33 @@ test.each<readonly [string, Dialect, string]>([
   expect([status, losses]).toEqual([200, null])
 })
 
+test.each(['openai-chat', 'openai-responses'] as const)(
+  '%s is told in words of an answer that is a list',
+  async upstream => {
+    const responseSchema = { type: 'ARRAY', items: { type: 'STRING' } }
+    const generationConfig = { responseMimeType: 'application/json', responseSchema }
+    const { status, losses, body } = await sendGemini(upstream, { generationConfig })
+    expect([status, losses, body.response_format ?? body.text]).toEqual([200, 'response_format.json_schema', undefined])
+    expect(JSON.stringify(body)).toContain(
+      JSON.stringify('nothing but JSON that matches this JSON schema').slice(1, -1),
+    )
+  },
+)
+
+test.each(['openai-chat', 'openai-responses'] as const)(
+  '%s gets an object for a reference at the root',
+  async upstream => {
+    const node = { type: 'object', properties: { next: { $ref: '#/$defs/node' } } }
+    const responseJsonSchema = { $ref: '#/$defs/node', $defs: { node } }
+    const { body } = await sendGemini(upstream, {
+      generationConfig: { responseMimeType: 'application/json', responseJsonSchema },
+    })
+    const chat = body.response_format as { readonly json_schema: Json } | undefined
+    const responses = body.text as { readonly format: Json } | undefined
+    expect((chat?.json_schema ?? responses?.format)?.schema).toEqual({ ...node, $defs: { node } })
+  },
+)
+
 test.each([
   ['an open map', map],
   ['recursion', tree],

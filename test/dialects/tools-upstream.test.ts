@@ -76,7 +76,113 @@ test.each(['openai-chat', 'ark', 'anthropic-messages'] as const)(
   },
 )
 
+test.each(['openai-chat', 'ark', 'anthropic-messages', 'gemini'] as const)(
+  'a result that comes after another message is accepted by %s',
+  async upstream => {
+    const call = { type: 'function_call', call_id: 'c', name: 'f', arguments: '{}' }
+    const { status, body } = await post('/v1/responses', {
+      model: modelOf(upstream),
+      input: [
+        { role: 'user', content: 'Hello' },
+        call,
+        { role: 'assistant', content: 'Wait.' },
+        { role: 'user', content: 'Hurry' },
+        { type: 'function_call_output', call_id: 'c', output: 'the result' },
+      ],
+      tools: [functionTool('f')],
+      store: false,
+    })
+    expect([status, JSON.stringify(body).includes('the result')]).toEqual([200, true])
+  },
+)
+
+test('a forced search is forced at Responses, and reported where it cannot be', async () => {
+  const ask = (model: string) =>
+    post('/v1/messages', {
+      model,
+      max_tokens: 99,
+      messages: [{ role: 'user', content: 'Hello' }],
+      tools: [{ type: 'web_search_20250305', name: 'web_search' }],
+      tool_choice: { type: 'tool', name: 'web_search' },
+    })
+  const answers = await Promise.all(
+    (['openai-responses', 'gemini', 'openai-chat'] as const).map(upstream => ask(modelOf(upstream))),
+  )
+  expect(answers.map(({ status, losses }) => [status, losses])).toEqual([
+    [200, null],
+    [200, 'tool_choice'],
+    [200, 'web_search, tool_choice'],
+  ])
+})
+
+test('a tool that is declared again is left out, and reported if it is another one', async () => {
+  const chatTool = (description: string) => ({ type: 'function', function: { name: 'f', description, parameters } })
+  const ask = async (...descriptions: readonly string[]) => {
+    const { losses, body } = await post('/v1/chat/completions', {
+      model: modelOf('anthropic-messages'),
+      messages: [{ role: 'user', content: 'Hello' }],
+      tools: descriptions.map(chatTool),
+    })
+    return [(body.tools as readonly Json[]).map(({ name, description }) => [name, description]), losses]
+  }
+  expect(await ask('a', 'a')).toEqual([[['f', 'a']], null])
+  expect(await ask('a', 'b')).toEqual([[['f', 'a']], 'tools.repeated'])
+})
+
 const search = { type: 'web_search' }
+
+test.each([
+  ['without the search', [], { functions: ['a', 'b'], hasSearch: false }],
+  ['with the search', [search], { functions: ['a', 'b'], hasSearch: true }],
+] as const)('of allowed tools %s, those reach Anthropic', async (_name, more, expected) => {
+  const allowed = ['a', 'b'].map(name => ({ type: 'function', name }))
+  const { losses, body } = await post('/v1/responses', {
+    model: modelOf('anthropic-messages'),
+    input: 'Hello',
+    tools: [...['a', 'b', 'c'].map(functionTool), search],
+    tool_choice: { type: 'allowed_tools', mode: 'auto', tools: [...allowed, ...more] },
+    store: false,
+  })
+  const tools = body.tools as readonly Json[]
+  const functions = tools.flatMap(tool => (tool.type === undefined ? [tool.name] : []))
+  expect<unknown>([losses, { functions, hasSearch: tools.length > functions.length }]).toEqual([null, expected])
+})
+
+test.each([
+  ['anthropic-messages', 'tools'],
+  ['openai-responses', 'tools'],
+  ['openai-responses', 'tool_choice'],
+] as const)('allowed functions of Gemini leave its search to %s (%s)', async (upstream, field) => {
+  const { body } = await post(`/v1beta/models/${modelOf(upstream)}:generateContent`, {
+    contents: [{ parts: [{ text: 'Hello' }] }],
+    tools: [{ functionDeclarations: ['a', 'b', 'c'].map(name => ({ name })) }, { googleSearch: {} }],
+    toolConfig: { functionCallingConfig: { mode: 'ANY', allowedFunctionNames: ['a', 'b'] } },
+  })
+  expect(JSON.stringify(body[field])).toContain('web_search')
+})
+
+test('a search allows no function of Gemini if only the search is allowed', async () => {
+  const { losses, body } = await post('/v1/responses', {
+    model: modelOf('gemini', 'both'),
+    input: 'Hello',
+    tools: [functionTool('a'), search],
+    tool_choice: { type: 'allowed_tools', mode: 'auto', tools: [search] },
+    store: false,
+  })
+  expect([losses, body.tools, body.toolConfig]).toEqual([null, [{ googleSearch: {} }], undefined])
+})
+
+test('a function with the name of the search is called by its own name, and the search keeps the name', async () => {
+  const { status, body } = await post('/v1/responses', {
+    model: modelOf('anthropic-messages'),
+    input: 'Hello',
+    tools: [functionTool('web_search'), search],
+    store: false,
+  })
+  const names = (body.tools as readonly Json[]).map(({ name }) => name)
+  expect([status, names]).toEqual([200, ['web_search_2', 'web_search']])
+})
+
 const calls = [
   ['/v1/responses', { input: 'Hello', tools: [functionTool('f'), search], store: false }],
   [

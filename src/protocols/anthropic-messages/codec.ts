@@ -1,5 +1,6 @@
 // Translates this dialect to and from the neutral conversation and answer, for calls between two dialects.
 
+import { isOtherThanPdf } from '../media/text-documents.ts'
 import type { Codec } from '../protocol.ts'
 import { MessageStreamFollower } from './follow-stream.ts'
 import { readWholeAnswer } from './read-answer.ts'
@@ -19,6 +20,7 @@ export const codec: Codec = {
   followStream: (target, keepsContent) => new MessageStreamFollower(target, keepsContent),
   missingSettings: ['seed', 'frequencyPenalty', 'presencePenalty', 'logprobs', 'logitBias', 'choices'],
   outputTokensMin: 0, // fills the cache and answers nothing
-  // The provider fetches https URLs only.
-  mustInline: source => source.at === 'url' && !/^https:/i.test(source.url),
+  // The provider fetches https URLs only, and of files only PDFs.
+  mustInline: (source, kind) =>
+    source.at === 'url' && (!/^https:/i.test(source.url) || (kind === 'file' && isOtherThanPdf(source))),
 }

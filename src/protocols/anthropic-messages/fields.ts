@@ -120,6 +120,7 @@ export const blockFields: Readonly<Record<string, FieldTable>> = {
     caller: 'read',
     toolset_name: 'lost',
   },
+  tool_reference: { type: 'read', tool_name: 'read', cache_control: 'read' },
   tool_result: {
     type: 'read',
     tool_use_id: 'read',

@@ -101,10 +101,15 @@ function unpackOwnState(
   return undefined
 }
 
-/** Whether the last message of the assistant has tool calls without the thinking that led to them. */
-export function callsLackThinking(messages: readonly unknown[]): boolean {
+/**
+ * Whether the last message of the assistant has tool calls without the thinking that led to them, or is the beginning of
+ * the answer. The provider then refuses to think.
+ */
+export function lacksThinking(messages: readonly unknown[]): boolean {
   const last = messages.findLast(message => isObject(message) && message.role === 'assistant') as Json | undefined
-  const content: readonly unknown[] = Array.isArray(last?.content) ? last.content : []
+  if (last === undefined) return false
+  const content: readonly unknown[] = Array.isArray(last.content) ? last.content : []
   const types = content.map(block => (isObject(block) ? block.type : undefined))
-  return types.includes('tool_use') && types[0] !== 'thinking' && types[0] !== 'redacted_thinking'
+  const needsThinking = types.includes('tool_use') || last === messages.at(-1)
+  return needsThinking && types[0] !== 'thinking' && types[0] !== 'redacted_thinking'
 }

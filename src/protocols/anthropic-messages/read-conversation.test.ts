@@ -8,6 +8,7 @@ import { Refusal } from '../../base/errors.ts'
 import type { Conversation, ConversationPart } from '../neutral/conversation.ts'
 import { packReasoningState } from '../neutral/reasoning-state.ts'
 import type { RequestHead } from '../protocol.ts'
+import type { Json } from '../request/json-type.ts'
 import { packCallState, UNSIGNED_STATE } from './packed-state.ts'
 import { readConversation } from './read-conversation.ts'
 import { readCall } from './request.ts'
@@ -102,6 +103,19 @@ describe('a block is read:', () => {
       [{ kind: 'file', name: 't', source: { at: 'text', text: 'https://x\n\na', mime: 'text/plain' } }],
     ],
     [
+      'a document whose blocks have marks for the cache',
+      {
+        type: 'document',
+        source: { type: 'content', content: [{ ...text('a'), cache_control: { type: 'ephemeral', ttl: '1h' } }] },
+      },
+      [{ kind: 'file', source: { at: 'text', text: 'a', mime: 'text/plain' }, cache: { ttl: '1h' } }],
+    ],
+    [
+      'a search result whose text has a mark for the cache',
+      { type: 'search_result', source: 's', content: [{ ...text('a'), cache_control: { type: 'ephemeral' } }] },
+      [{ kind: 'file', source: { at: 'text', text: 's\n\na', mime: 'text/plain' }, cache: {} }],
+    ],
+    [
       'a tool result with an image',
       { type: 'tool_result', tool_use_id: 'x', content: [{ type: 'image', source: png }] },
       [
@@ -111,6 +125,11 @@ describe('a block is read:', () => {
           parts: [{ kind: 'image', source: { at: 'inline', base64: 'AAAA', mime: 'image/png' } }],
         },
       ],
+    ],
+    [
+      'a tool result with a tool that was found',
+      { type: 'tool_result', tool_use_id: 'x', content: [{ type: 'tool_reference', tool_name: 'f' }] },
+      [{ kind: 'result', callId: 'x', parts: [{ kind: 'text', text: 'The tool f is available.' }] }],
     ],
     [
       'a block that only this dialect has',
@@ -207,6 +226,18 @@ describe('settings are read', () => {
   ])('for the tool choice: %p', (choice, expected) => {
     const { toolChoice, parallelCalls } = read({ tool_choice: choice })
     expect({ toolChoice, ...(parallelCalls !== undefined && { parallelCalls }) }).toEqual(expected as never)
+  })
+
+  test.each<readonly [string, string, readonly string[], object | undefined, readonly string[]]>([
+    ['a search that is the only tool', 'web_search', ['web_search'], { mode: 'required' }, []],
+    ['a search beside a function', 'web_search', ['f', 'web_search'], undefined, ['tool_choice']],
+    ['a function beside a search', 'f', ['f', 'web_search'], { mode: 'required', names: ['f'] }, []],
+    ['another tool of the provider', 'bash', ['bash'], undefined, ['tool_choice']],
+  ])('for a forced tool: %s', (_name, chosen, names, expected, lost) => {
+    const types: Json = { web_search: 'web_search_20250305', bash: 'bash_20250124' }
+    const tools = names.map(name => (name === 'f' ? { name, input_schema: {} } : { name, type: types[name] }))
+    const { toolChoice, lostFields } = read({ tools, tool_choice: { type: 'tool', name: chosen } })
+    expect<unknown>([toolChoice, lostFields]).toEqual([expected, lost])
   })
 
   test('for tools', () => {
@@ -350,9 +381,9 @@ describe('a loss', () => {
       'messages.tool_use.caller',
     ],
     [
-      'a tool reference in a result',
-      { type: 'tool_result', tool_use_id: 'a', content: [{ type: 'tool_reference', tool_name: 'x' }] },
-      'messages.tool_reference',
+      'a block in a result that no other dialect has',
+      { type: 'tool_result', tool_use_id: 'a', content: [{ type: 'browser_state', state: 'x' }] },
+      'messages.browser_state',
     ],
   ])('is recorded in a block: %s', (_name, block, path) => {
     const role = (block as { type: string }).type === 'tool_use' ? 'assistant' : 'user'

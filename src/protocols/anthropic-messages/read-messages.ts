@@ -36,6 +36,9 @@ export function readCacheBreakpoint(value: unknown, path: string, unread: LostFi
 
 type ContentPart = TextPart | MediaPart
 
+/** The blocks in a result. What a search for tools found becomes text: other dialects offer all tools from the start. */
+const INNER_TYPES: ReadonlySet<unknown> = new Set(['text', 'image', 'document', 'search_result', 'tool_reference'])
+
 /**
  * Reads the content of all messages of one request. It adds the name of the tool to each result, and reasoning state to
  * each call that has some.
@@ -111,13 +114,19 @@ export class AnthropicContentReader {
         ]
       case 'document':
         return this.#readDocument(block, at)
+      case 'tool_reference': {
+        const text = `The tool ${requireText(block, 'tool_name', at)} is available.`
+        return [{ kind: 'text', text, ...this.#readMark(block, at) }]
+      }
       default:
         return [this.#readSearchResult(block, at)]
     }
   }
 
-  #readMark(block: Json, at: string): { readonly cache?: CacheBreakpoint } {
-    const cache = readCacheBreakpoint(block.cache_control, `${at}.cache_control`, this.lostFields)
+  /** Texts inside of a block become one text, so that their last mark is the mark of the block. */
+  #readMark(block: Json, at: string, inner: readonly ContentPart[] = []): { readonly cache?: CacheBreakpoint } {
+    const own = readCacheBreakpoint(block.cache_control, `${at}.cache_control`, this.lostFields)
+    const cache = own ?? inner.findLast(part => part.kind === 'text' && part.cache !== undefined)?.cache
     return cache === undefined ? {} : { cache }
   }
 
@@ -125,28 +134,28 @@ export class AnthropicContentReader {
   #readDocument(block: Json, at: string): readonly ContentPart[] {
     const name = typeof block.title === 'string' && block.title !== '' ? { name: block.title } : {}
     const { source } = block
-    const buildFile = (from: MediaSource): MediaPart => ({
+    const buildFile = (from: MediaSource, inner: readonly ContentPart[] = []): MediaPart => ({
       kind: 'file',
       source: from,
       ...name,
-      ...this.#readMark(block, at),
+      ...this.#readMark(block, at, inner),
     })
     if (!isObject(source) || source.type !== 'content')
       return [buildFile(readSource(source, `${at}.source`, this.lostFields))]
     const inner = this.#readInner(source.content, `${at}.source.content`)
     const text = inner.flatMap(part => (part.kind === 'text' ? [part.text] : [])).join('\n')
     const images = inner.filter(part => part.kind !== 'text')
-    return text === '' ? images : [buildFile({ at: 'text', text, mime: 'text/plain' }), ...images]
+    return text === '' ? images : [buildFile({ at: 'text', text, mime: 'text/plain' }, inner), ...images]
   }
 
   /** No other dialect has search results, so one becomes a text document that begins with its source. */
   #readSearchResult(block: Json, at: string): MediaPart {
-    const texts = this.#readInner(block.content, `${at}.content`).flatMap(part =>
-      part.kind === 'text' ? [part.text] : [],
-    )
+    const inner = this.#readInner(block.content, `${at}.content`)
+    const texts = inner.flatMap(part => (part.kind === 'text' ? [part.text] : []))
     const text = `${requireText(block, 'source', at)}\n\n${texts.join('\n')}`
     const name = typeof block.title === 'string' && block.title !== '' ? { name: block.title } : {}
-    return { kind: 'file', source: { at: 'text', text, mime: 'text/plain' }, ...name, ...this.#readMark(block, at) }
+    const source = { at: 'text', text, mime: 'text/plain' } as const
+    return { kind: 'file', source, ...name, ...this.#readMark(block, at, inner) }
   }
 
   /** Reads the blocks inside a block. Those that no other dialect has are lost. */
@@ -157,12 +166,11 @@ export class AnthropicContentReader {
     return content.flatMap((block: unknown, index): readonly ContentPart[] => {
       if (!isObject(block)) throw invalid(`${at}[${index}]`, 'must be an object with a type')
       const { type } = block
-      const isContentPart = type === 'text' || type === 'image' || type === 'document' || type === 'search_result'
-      if (!isContentPart) {
+      if (!INNER_TYPES.has(type)) {
         this.lostFields.add(`messages.${typeof type === 'string' ? type : 'block'}`)
         return []
       }
-      this.lostFields.addLost(block, blockFields[type]!, `messages.${type}`)
+      this.lostFields.addLost(block, blockFields[type as string]!, `messages.${type as string}`)
       return this.#readContentPart(block, `${at}[${index}]`)
     })
   }

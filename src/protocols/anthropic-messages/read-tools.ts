@@ -16,10 +16,12 @@ export function readTools(json: Json, unread: LostFields): readonly Tool[] {
     const type = tool.type ?? 'custom'
     if (typeof type !== 'string') throw invalid(`${at}.type`, 'must be a text')
     if (type === 'custom') return readFunction(tool, at, unread)
-    if (type.startsWith('web_search_')) return readSearch(tool, at, unread)
+    if (isSearch(type)) return readSearch(tool, at, unread)
     return { kind: 'native', dialect: 'anthropic-messages', what: `tools.${type}`, value: tool }
   })
 }
+
+const isSearch = (type: unknown): boolean => typeof type === 'string' && type.startsWith('web_search_')
 
 function readFunction(tool: Json, at: string, unread: LostFields): Tool {
   unread.addLost(tool, toolFields, 'tools')
@@ -64,13 +66,14 @@ export function readToolChoice(json: Json, unread: LostFields): Pick<Conversatio
   const choice = readOptional(json, 'tool_choice', 'object')
   if (choice === undefined) return {}
   unread.addLost(choice, choiceFields, 'tool_choice')
+  const toolChoice = readChoice(choice, json, unread)
   return {
-    toolChoice: readChoice(choice),
+    ...(toolChoice !== undefined && { toolChoice }),
     ...(choice.disable_parallel_tool_use === true && { parallelCalls: false }),
   }
 }
 
-function readChoice({ type, name }: Json): ToolChoice {
+function readChoice({ type, name }: Json, { tools }: Json, unread: LostFields): ToolChoice | undefined {
   switch (type) {
     case 'auto':
     case 'none':
@@ -79,8 +82,17 @@ function readChoice({ type, name }: Json): ToolChoice {
       return { mode: 'required' }
     case 'tool':
       if (typeof name !== 'string') throw invalid('tool_choice.name', 'must be a text')
-      return { mode: 'required', names: [name] }
+      return readNamed(name, Array.isArray(tools) ? tools.filter(isObject) : [], unread)
     default:
       throw invalid('tool_choice.type', 'must be auto, any, tool or none')
   }
+}
+
+/** Only in this dialect do tools of the provider have names. A search that is the only tool can be forced without one. */
+function readNamed(name: string, tools: readonly Json[], unread: LostFields): ToolChoice | undefined {
+  const type = tools.find(tool => tool.name === name)?.type ?? 'custom'
+  if (type === 'custom') return { mode: 'required', names: [name] }
+  if (isSearch(type) && tools.length === 1) return { mode: 'required' }
+  unread.add('tool_choice')
+  return undefined
 }

@@ -23,7 +23,7 @@ import type { Splice } from '../request/splices.ts'
 import { applySplices } from '../request/splices.ts'
 import { readEndUser } from '../request/tags.ts'
 import { externalInputFields, measureInput } from './input.ts'
-import { callsLackThinking, removePackedState } from './packed-state.ts'
+import { lacksThinking, removePackedState } from './packed-state.ts'
 import { checkVersion } from './versions.ts'
 
 /** Fields of aggregators: other models to answer the call, and plug-ins, whose work no answer reports. */
@@ -143,14 +143,14 @@ export function writeCall(call: Call, target: CallTarget): Uint8Array {
   return applySplices(body, splices)
 }
 
-/** A thinking budget must be below the cap. Thinking is not possible after tool calls whose thinking was removed. */
+/** A thinking budget must be below the cap. Thinking is not possible where thinking that is needed was removed. */
 function limitThinking(
   thinking: unknown,
   cap: number | undefined,
   cleaned: readonly unknown[] | undefined,
 ): Json | undefined {
   if (!isObject(thinking) || thinking.type !== 'enabled') return undefined
-  if (cleaned !== undefined && callsLackThinking(cleaned)) return { type: 'disabled' }
+  if (cleaned !== undefined && lacksThinking(cleaned)) return { type: 'disabled' }
   if (cap === undefined || !((thinking.budget_tokens as number) >= cap)) return undefined
   if (cap <= THINKING_BUDGET_MIN) return { type: 'disabled' }
   return { ...thinking, budget_tokens: Math.max(THINKING_BUDGET_MIN, Math.floor(cap / 2)) }

@@ -3,7 +3,7 @@
 import { describe, expect, test } from 'bun:test'
 import { z } from 'zod'
 import type { Json } from '../request/json-type.ts'
-import { toSupportedSchema, toToolSchema } from './schema.ts'
+import { toSupportedSchema } from './schema.ts'
 
 const text = { type: 'string' }
 const objectOf = (properties: Json, more: Json = {}): Json => ({ type: 'object', properties, ...more })
@@ -150,19 +150,4 @@ describe('a schema cannot be converted:', () => {
     const last = objectOf({ a: refer('d0') })
     expect(toSupportedSchema({ $ref: '#/$defs/d0', $defs: { ...definitions, d4999: last } })).toBeUndefined()
   })
-})
-
-test.each<readonly [string, Json, Json | undefined]>([
-  ['an object', { type: 'object' }, { type: 'object' }],
-  ['a definition', { $ref: '#/$defs/a', $defs: { a: objectOf({}) } }, { ...objectOf({}), $defs: { a: objectOf({}) } }],
-  ['a list', { type: 'array' }, undefined],
-  ['alternatives', { type: 'object', anyOf: [{ type: 'object' }] }, undefined],
-  ['a reference to itself', { $ref: '#' }, undefined],
-  [
-    'a definition and further properties',
-    { $ref: '#/$defs/a', properties: { b: text }, $defs: { a: objectOf({ c: text }) } },
-    undefined,
-  ],
-])('the arguments of a tool as %s', (_name, schema, expected) => {
-  expect(toToolSchema(schema)).toEqual(expected)
 })

@@ -4,7 +4,8 @@
 // Some schemas cannot be converted, because the subset has only objects whose properties are all known, and no
 // recursion. Closing a map that is open would leave the model nothing but `{}` to answer.
 import { jsonText } from '../../base/text/json-text.ts'
-import { findDefinition, joinDefinition } from '../neutral/definitions.ts'
+import { findDefinition } from '../neutral/definitions.ts'
+import { findType } from '../neutral/root-object.ts'
 import { isObject } from '../request/json-body.ts'
 import type { Json } from '../request/json-type.ts'
 
@@ -92,19 +93,6 @@ export function toSupportedSchema(schema: Json): SupportedSchema | undefined {
   const conversion = new SchemaConversion(schema)
   const converted = conversion.convertRoot()
   return conversion.isExpressible ? { schema: converted, isWeaker: conversion.isWeaker } : undefined
-}
-
-/**
- * The same schema for the arguments of a tool, which are an object, and whose schema has no alternatives at its root.
- * Undefined if it does not describe an object like that.
- */
-export function toToolSchema(schema: Json): Json | undefined {
-  const { $ref: reference, ...beside } = schema
-  const definition = reference === undefined ? {} : findDefinition(schema, reference)?.schema
-  if (definition === undefined) return undefined
-  const whole = joinDefinition(definition, beside)
-  const hasAlternatives = (['$ref', 'anyOf', 'oneOf', 'allOf'] as const).some(name => whole[name] !== undefined)
-  return !hasAlternatives && findType(whole) === 'object' ? whole : undefined
 }
 
 /** One schema inside the whole, while it is converted. */
@@ -275,10 +263,6 @@ class SchemaConversion {
 }
 
 const IGNORED_BESIDE_REFERENCE = new Set([...DROPPED_FIELDS, '$ref', 'title', 'default', 'examples'])
-
-function findType({ type, properties, items }: Json): unknown {
-  return type ?? (properties !== undefined ? 'object' : items !== undefined ? 'array' : undefined)
-}
 
 const hasType = (type: unknown, name: string): boolean => (Array.isArray(type) ? type.includes(name) : type === name)
 

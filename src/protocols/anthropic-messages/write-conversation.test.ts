@@ -78,6 +78,11 @@ describe('thinking is written', () => {
       { thinking: 'budget' },
     ],
     ['P28: a tool call is forced', { reasoning: { effort: 'high' }, tools: [f], toolChoice: { mode: 'required' } }, {}],
+    [
+      'the caller has begun the answer',
+      { reasoning: { effort: 'high' }, messages: [hi, model(text('So:'))] },
+      { thinking: 'budget' },
+    ],
   ])('as a loss if %s', (_name, conversation, traits) => {
     const { body, losses } = write(conversation, { traits })
     expect(body.thinking).toBeUndefined()
@@ -227,6 +232,20 @@ describe('a response format', () => {
     expect(write({ format: { ...format, schema: { type: 'object', properties: {} } } }).losses).toEqual([])
   })
 
+  test.each<readonly [string, object, ModelTraits, string]>([
+    ['the schema', {}, {}, '"description":"a map"'],
+    ['a schema with one of its own', { description: 'own' }, {}, JSON.stringify('a map\n\nown')],
+    ['the schema of the tool', {}, { schema: false }, '"description":"a map"'],
+    ['words', {}, { schema: false, forcedTool: false }, JSON.stringify('"description":"a map"').slice(1, -1)],
+  ])('has its description in %s', (_name, more, traits, expected) => {
+    const described = {
+      kind: 'schema',
+      description: 'a map',
+      schema: { type: 'object', properties: {}, ...more },
+    } as const
+    expect(JSON.stringify(write({ format: described }, { traits }).body)).toContain(expected)
+  })
+
   test('is a forced tool call otherwise', () => {
     const { body, notes, losses } = write({ format }, { traits: { schema: false } })
     expect(body.tools).toMatchObject([{ name: 'json_answer', input_schema: schema }])
@@ -255,6 +274,7 @@ describe('settings are written or lost:', () => {
   test.each<readonly [string, SettingFields, object, readonly string[]]>([
     ['stops', { stop: ['x', ' '] }, { stop_sequences: ['x'] }, ['stop']],
     ['the end user', { endUser: 'u' }, { metadata: { user_id: 'u' } }, []],
+    ['the 5 digits of an end user', { endUser: '12345' }, { metadata: { user_id: '12345' } }, []],
     ['the service class', { serviceClass: 'default' }, { service_tier: 'standard_only' }, []],
     ['speed', { serviceClass: 'fast' }, { speed: 'fast' }, []],
     ['a service class of other providers', { serviceClass: 'flex' }, {}, ['service_tier']],
@@ -280,6 +300,15 @@ describe('settings are written or lost:', () => {
     expect(rest as object).toEqual(fields)
     expect(written.losses).toEqual([...losses])
   })
+
+  test.each(['ann@example.com', 'mail:ann@example.com', '+49 (170) 123-4567', 'u'.repeat(257)])(
+    'an end user whose id the provider refuses becomes a hash, the same one each time: %s',
+    endUser => {
+      const written = [1, 2].map(() => write(withSettings({ endUser })).body.metadata as { readonly user_id: string })
+      expect(written[0]!.user_id).toMatch(/^[0-9a-f]{64}$/)
+      expect(written[1]).toEqual(written[0]!)
+    },
+  )
 
   test('P29: sampling settings are left out for a model that refuses them', () => {
     const settings = withSettings({ temperature: 0.5, topP: 0.5, topK: 4 })
@@ -328,5 +357,22 @@ describe('settings are written or lost:', () => {
     const marks = (body.messages[0]!.content as Json[]).map(block => block.cache_control !== undefined)
     expect(marks).toEqual([false, false, true, true, true, true])
     expect(losses).toEqual(['cache_control'])
+  })
+
+  test.each<readonly [readonly ('30m' | '12h')[], '12h' | '30m' | undefined, readonly unknown[], readonly string[]]>([
+    [['12h', '30m'], '30m', ['1h', undefined, undefined], []],
+    [['12h', '12h'], '12h', ['1h', '1h', '1h'], []],
+    [['30m', '12h'], undefined, [undefined, undefined], ['cache_control.ttl']],
+    [['12h', '30m'], '12h', ['1h', undefined, undefined], ['cache_control.ttl']],
+  ])('cache marks of %j, and of the request %s, with no hour after five minutes', (ttls, ttl, written, losses) => {
+    const [first, second] = ttls.map(each => ({ ttl: each }))
+    const messages = [
+      { role: 'system', parts: [{ ...text('s'), cache: first! }] } as const,
+      user({ ...text('u'), cache: second! }),
+    ]
+    const sent = write({ messages, ...(ttl && withSettings({ cache: { ttl } })) })
+    const blocks = [...(sent.body.system as Json[]), ...(sent.body.messages[0]!.content as Json[]), sent.body]
+    const marks = blocks.flatMap((block): readonly Json[] => (block.cache_control ? [block.cache_control as Json] : []))
+    expect<unknown>([marks.map(mark => mark.ttl), sent.losses]).toEqual([written, losses])
   })
 })

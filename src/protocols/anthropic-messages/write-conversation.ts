@@ -1,5 +1,6 @@
 // Writes the neutral conversation as a request for an upstream of this dialect.
 
+import { createHash } from 'node:crypto'
 import type { Conversation, GenerationSettings } from '../neutral/conversation.ts'
 import type { SettingCodes } from '../neutral/default-settings.ts'
 import { addSettingLosses, isRequested } from '../neutral/default-settings.ts'
@@ -8,7 +9,7 @@ import { outputCap } from '../neutral/output-cap.ts'
 import type { ConversationTarget } from '../protocol.ts'
 import { invalid } from '../request/checks.ts'
 import type { Json } from '../request/json-type.ts'
-import { callsLackThinking } from './packed-state.ts'
+import { lacksThinking } from './packed-state.ts'
 import type { WrittenMessages } from './write-messages.ts'
 import { writeMessages } from './write-messages.ts'
 import type { FormatMethod, WrittenThinking } from './write-output-settings.ts'
@@ -50,15 +51,16 @@ function buildBody(conversation: Conversation, target: ConversationTarget): Json
   refuseChoices(settings)
   const calledToolNames = listCalledTools(conversation)
   const offeredToolNames = conversation.tools.flatMap(tool => ('name' in tool ? [tool.name] : []))
-  const names = new AnthropicToolNames(notes, [...offeredToolNames, ...calledToolNames])
+  const hasSearch = conversation.tools.some(({ kind }) => kind === 'search')
+  const names = new AnthropicToolNames(notes, [...offeredToolNames, ...calledToolNames], hasSearch)
   const format = chooseFormatMethod(conversation, target)
   const turns = writeMessages(conversation, target, names)
   const schema = format?.by === 'tool' ? format.schema : undefined
   const { tools, choice } = writeTools(conversation, target, { names, schema, called: calledToolNames })
   const outputTokensMax = outputCap(settings, target) ?? target.outputTokensMax ?? OUTPUT_TOKENS_DEFAULT
   const isForcedToCall = schema !== undefined || isToolForced(conversation, target)
-  const lacksThinking = callsLackThinking(turns.messages)
-  const thinking = writeThinking({ reasoning, outputTokensMax, isForcedToCall, lacksThinking }, traits, notes.losses)
+  const options = { reasoning, outputTokensMax, isForcedToCall, lacksThinking: lacksThinking(turns.messages) }
+  const thinking = writeThinking(options, traits, notes.losses)
   const body: Json = {
     model: target.model,
     max_tokens: outputTokensMax,
@@ -70,6 +72,7 @@ function buildBody(conversation: Conversation, target: ConversationTarget): Json
     ...writeSettings(settings, notes.losses),
   }
   limitCacheMarks(body, notes.losses)
+  orderCacheTimes(body, notes.losses)
   return body
 }
 
@@ -137,12 +140,22 @@ function writeSettings(settings: GenerationSettings, losses: Losses): Json {
   addSettingLosses(settings, unsupported, losses)
   return {
     ...(stop.length > 0 && { stop_sequences: stop }),
-    ...(endUser !== undefined && { metadata: { user_id: endUser } }),
+    ...(endUser !== undefined && { metadata: { user_id: toOpaqueId(endUser) } }),
     ...writeServiceClass(settings.serviceClass, losses),
     // Without a mark on the request, this provider caches only up to the breakpoints.
     ...(cache !== undefined && cache !== 'breakpoints' && { cache_control: writeCacheBreakpoint(cache) }),
     ...(stream && { stream }),
   }
+}
+
+const USER_ID_CHARS_MAX = 256
+/** An e-mail address, or nothing but a telephone number. */
+const PERSONAL = /[^\s@]@[^\s@]+\.[^\s@]|^\+?[\d\s().-]{7,}$/
+
+/** The provider refuses a long id, and one that names a person. A hash serves the same purpose. */
+function toOpaqueId(endUser: string): string {
+  if (endUser.length <= USER_ID_CHARS_MAX && !PERSONAL.test(endUser)) return endUser
+  return createHash('sha256').update(endUser).digest('hex')
 }
 
 function writeServiceClass(serviceClass: string | undefined, losses: Losses): Json {
@@ -165,22 +178,40 @@ function writeServiceClass(serviceClass: string | undefined, losses: Losses): Js
 
 /** Removes cache marks above the provider's maximum, the first ones first: later marks cover the same prefix. */
 function limitCacheMarks(body: Json, losses: Losses): void {
-  const { tools = [], system = [], messages, cache_control: requestMark } = body as unknown as CacheMarkBody
-  const all = [...tools, ...system, ...messages.flatMap(({ content }) => content)]
-  const marked = all.filter(block => block.cache_control !== undefined)
-  const excess = marked.length - (requestMark === undefined ? CACHE_MARKS_MAX : CACHE_MARKS_MAX - 1)
+  const marked = markedBlocks(body)
+  const excess = marked.length - (body.cache_control === undefined ? CACHE_MARKS_MAX : CACHE_MARKS_MAX - 1)
   if (excess <= 0) return
   losses.add('cache_control')
   for (const block of marked.slice(0, excess)) delete block.cache_control
+}
+
+/** The provider refuses an hour after five minutes. The mark of the request is the last one. */
+function orderCacheTimes(body: Json, losses: Losses): void {
+  let isShort = false
+  for (const holder of [...markedBlocks(body), body as CacheMarked]) {
+    const mark = holder.cache_control
+    if (mark === undefined) continue
+    if (isShort && mark.ttl !== undefined) {
+      losses.add('cache_control.ttl')
+      holder.cache_control = writeCacheBreakpoint({})
+    }
+    isShort ||= mark.ttl === undefined
+  }
+}
+
+/** In the order in which the provider reads them. */
+function markedBlocks(body: Json): readonly CacheMarked[] {
+  const { tools = [], system = [], messages } = body as unknown as CacheMarkBody
+  const all = [...tools, ...system, ...messages.flatMap(({ content }) => content)]
+  return all.filter(block => block.cache_control !== undefined)
 }
 
 interface CacheMarkBody {
   readonly tools?: readonly CacheMarked[]
   readonly system?: readonly CacheMarked[]
   readonly messages: readonly { readonly content: readonly CacheMarked[] }[]
-  readonly cache_control?: unknown
 }
 
 interface CacheMarked {
-  cache_control?: unknown
+  cache_control?: Json
 }

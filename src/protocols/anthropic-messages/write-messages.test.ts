@@ -5,8 +5,9 @@ import type { Over } from '../../../test/support/anthropic-writing.ts'
 import { call, hi, model, result, text, tool, user, write } from '../../../test/support/anthropic-writing.ts'
 import { expectCheap } from '../../../test/support/cpu.ts'
 import type { ModelTraits } from '../../base/money/model-traits.ts'
-import type { ConversationMessage, ConversationPart } from '../neutral/conversation.ts'
+import type { ConversationMessage, ConversationPart, MediaPart, TextPart } from '../neutral/conversation.ts'
 import type { Json } from '../request/json-type.ts'
+import { codec } from './codec.ts'
 
 const messagesOf = (...messages: ConversationMessage[]) => write({ messages }).body.messages
 
@@ -131,6 +132,17 @@ describe('P26: tool results', () => {
     ],
   ])('%s', (_name, neutral, messages) => {
     expect(ids(messagesOf(...neutral))).toEqual([...messages])
+  })
+
+  test('that failed have text and nothing else: media follow, and a text stands for none', () => {
+    const image = { kind: 'image', source: { at: 'inline', base64: 'AAAA', mime: 'image/png' } } as const
+    const failed = { ...result('a', 'no'), failed: true }
+    const contentOf = (...parts: readonly (TextPart | MediaPart)[]) =>
+      write({ messages: [hi, model(call('a')), tool({ ...failed, parts })] }).body.messages[2]!.content
+    const head = { type: 'tool_result', tool_use_id: 'a', is_error: true }
+    expect(contentOf(text('no'), image)).toMatchObject([{ ...head, content: 'no' }, { type: 'image' }])
+    expect(contentOf(image)).toMatchObject([{ ...head, content: 'The tool failed.' }, { type: 'image' }])
+    expect(contentOf(text(''))).toMatchObject([{ ...head, content: 'The tool failed.' }])
   })
 
   test('that failed or are missing are marked as failed, and one without a call is a loss', () => {
@@ -262,4 +274,18 @@ describe('reasoning state', () => {
     expect(write({ messages: other, ...budget }).losses).toEqual(['reasoning_state', 'reasoning'])
     expect(write({ messages: other, reasoning: { effort: 'high' } }).body.thinking).toMatchObject({ type: 'adaptive' })
   })
+})
+
+test('a file at a URL is fetched unless it may be a PDF, which the provider fetches', () => {
+  const fileAt = (url: string) => ({ kind: 'file', source: { at: 'url', url } }) as const
+  const isFetched = (url: string) => codec.mustInline!(fileAt(url).source, 'file')
+  const [pdf, notes] = ['https://a.example/a.pdf', 'https://a.example/notes.txt'] as const
+  expect([isFetched(pdf), isFetched('https://a.example/a'), isFetched(notes)]).toEqual([false, false, true])
+  const base64 = Buffer.from('the notes').toString('base64')
+  const media = new Map([[notes, { mime: 'text/plain; charset=utf-8', base64 }]])
+  const { body } = write({ messages: [user(fileAt(pdf), fileAt(notes))] }, { target: { media } })
+  expect(body.messages[0]!.content).toEqual([
+    { type: 'document', source: { type: 'url', url: pdf } },
+    { type: 'document', source: { type: 'text', media_type: 'text/plain', data: 'the notes' } },
+  ])
 })

@@ -33,6 +33,8 @@ export interface WrittenMessages {
 
 /** The result of a call for which the caller sent none. */
 const MISSING_RESULT_TEXT = 'No result was given.'
+/** The result of a tool that failed without a word. The provider refuses one without text. */
+const FAILED_BLOCK: Json = { type: 'text', text: 'The tool failed.' }
 /** The first message of a conversation that began with the assistant. */
 const FIRST_USER_BLOCK: Json = { type: 'text', text: '(The conversation goes on.)' }
 /** The last message for a model that does not go on with a message of its own. */
@@ -202,11 +204,13 @@ class TurnsWriter {
       return
     }
     const resultBlocks: Json[] = []
-    const takesMedia = this.#target.traits.richResults !== false
+    // The provider refuses media in the result of a tool that failed.
+    const takesMedia = this.#target.traits.richResults !== false && part.failed !== true
     for (const inner of part.parts) {
       if (inner.kind === 'text') resultBlocks.push(...this.#writeText(inner))
       else (takesMedia ? resultBlocks : this.#userBlocks).push(writeMedia(inner, this.#target))
     }
+    if (part.failed === true && resultBlocks.length === 0) resultBlocks.push(FAILED_BLOCK)
     const mark = part.cache ?? part.parts.find(inner => inner.cache !== undefined)?.cache
     this.#results.set(id, {
       type: 'tool_result',

@@ -2,11 +2,13 @@
 
 import type { Effort, ModelTraits } from '../../base/money/model-traits.ts'
 import { BUDGET_SHARE_BY_EFFORT, efforts, THINKING_BUDGET_MIN } from '../../base/money/model-traits.ts'
-import type { Conversation, OutputFormat, ReasoningOptions } from '../neutral/conversation.ts'
+import type { Conversation, ReasoningOptions } from '../neutral/conversation.ts'
+import { describeSchema } from '../neutral/described-schema.ts'
 import type { Losses } from '../neutral/losses.ts'
+import { toObjectSchema } from '../neutral/root-object.ts'
 import type { ConversationTarget } from '../protocol.ts'
 import type { Json } from '../request/json-type.ts'
-import { toSupportedSchema, toToolSchema } from './schema.ts'
+import { toSupportedSchema } from './schema.ts'
 
 export interface WrittenThinking {
   /** Absent: the model's default applies. */
@@ -19,7 +21,7 @@ export interface ThinkingOptions {
   readonly outputTokensMax: number
   /** The model is forced to call a tool, which excludes thinking. */
   readonly isForcedToCall: boolean
-  /** The last tool calls have lost the thinking that led to them. */
+  /** The last message of the assistant must begin with thinking, and does not. */
   readonly lacksThinking: boolean
 }
 
@@ -107,26 +109,25 @@ export function chooseFormatMethod(
   const { format, reasoning } = conversation
   if (format === undefined) return undefined
   const holdsToSchema = format.kind === 'schema' && traits.schema !== false
-  const supported = holdsToSchema ? toSupportedSchema(format.schema) : undefined
+  const schema = format.kind === 'schema' ? describeSchema(format) : undefined
+  const supported = holdsToSchema && schema !== undefined ? toSupportedSchema(schema) : undefined
   if (supported !== undefined) {
     if (supported.isWeaker) notes.losses.add('response_format.schema')
     return { by: 'schema', schema: supported.schema }
   }
   const thinks = reasoning !== undefined && reasoning.effort !== 'none' && reasoning.budget !== 0
   const canForceTool = traits.forcedTool !== false && !(thinks && traits.thinking !== 'none')
-  const toolSchema = format.kind === 'schema' && canForceTool ? toToolSchema(format.schema) : undefined
+  const toolSchema = schema !== undefined && canForceTool ? toObjectSchema(schema) : undefined
   if (toolSchema !== undefined) {
     // The model could be held to a schema, only not to this one, and a tool's schema does not bind it.
     if (holdsToSchema) notes.losses.add('response_format.schema')
     return { by: 'tool', schema: toolSchema }
   }
   notes.losses.add('response_format')
-  return { by: 'words', words: writeFormatInstructions(format) }
+  return { by: 'words', words: writeFormatInstructions(schema) }
 }
 
-function writeFormatInstructions(format: OutputFormat): string {
+function writeFormatInstructions(schema: Json | undefined): string {
   const jsonOnly = 'Answer with JSON and nothing else: no words around it, no code fence.'
-  return format.kind === 'json'
-    ? jsonOnly
-    : `${jsonOnly} It must fit this JSON Schema:\n${JSON.stringify(format.schema)}`
+  return schema === undefined ? jsonOnly : `${jsonOnly} It must fit this JSON Schema:\n${JSON.stringify(schema)}`
 }

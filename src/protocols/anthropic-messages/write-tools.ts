@@ -18,6 +18,7 @@ import { toSupportedSchema } from './schema.ts'
 
 const NAME_CHARS_MAX = 128
 const SCHEMA_TOOL_NAME = 'json_answer'
+const SEARCH_NAME = 'web_search'
 
 /** This dialect knows five minutes and one hour; longer times of other dialects become one hour. */
 export function writeCacheBreakpoint({ ttl }: CacheBreakpoint): Json {
@@ -33,11 +34,16 @@ export class AnthropicToolNames {
   readonly #written = new Map<string, string>()
   readonly #uniqueNames = new UniqueNames()
 
-  /** Takes all names of the request at once, so that no replacement takes a valid name. */
-  constructor(notes: TranslationNotes, names: readonly string[]) {
+  /**
+   * Takes all names of the request at once, so that no replacement takes a valid name. The provider refuses two tools of
+   * one name, and a search has a name of its own.
+   */
+  constructor(notes: TranslationNotes, names: readonly string[], hasSearch = false) {
     this.#notes = notes
+    if (hasSearch) this.#uniqueNames.add(SEARCH_NAME)
     for (const name of new Set(names))
-      if (cleanName(name) === name) this.#written.set(name, this.#uniqueNames.take(name))
+      if (cleanName(name) === name && !(hasSearch && name === SEARCH_NAME))
+        this.#written.set(name, this.#uniqueNames.take(name))
   }
 
   write(name: string): string {
@@ -84,7 +90,9 @@ export function writeTools(
   // A tool for the answer is one that the model may call instead, so that no single tool can be forced.
   const traits = schema === undefined ? target.traits : { ...target.traits, forcedTool: false }
   const allowedNames = findOnlyNames(toolChoice, traits)
-  const allowed = conversation.tools.filter(tool => allowedNames === undefined || isNamed(tool, allowedNames))
+  const allowed = conversation.tools.filter(
+    tool => allowedNames === undefined || !('name' in tool) || allowedNames.has(tool.name),
+  )
   const tools = allowed.flatMap(tool => writeTool(tool, target, names))
   if (schema !== undefined) {
     const name = names.reserve(SCHEMA_TOOL_NAME)
@@ -95,6 +103,7 @@ export function writeTools(
     return { tools: [...tools, { name, description, input_schema: { ...schema, type: 'object' } }], choice }
   }
   if (tools.length === 0) {
+    if (toolChoice?.mode === 'required') target.notes.losses.add('tool_choice')
     if (conversation.tools.length === 0 && called.length === 0) return { tools: [] }
     // The provider requires declarations of tools that were called before; the model must not call them again.
     const declarations = called.map(name => ({
@@ -111,9 +120,6 @@ export function writeTools(
 export function isToolForced({ toolChoice, tools }: Conversation, { traits }: ConversationTarget): boolean {
   return toolChoice?.mode === 'required' && traits.forcedTool !== false && tools.length > 0
 }
-
-const isNamed = (tool: Tool, names: ReadonlySet<string>): boolean =>
-  (tool.kind === 'function' || tool.kind === 'custom') && names.has(tool.name)
 
 function writeChoice(
   conversation: Conversation,
@@ -189,7 +195,7 @@ function writeSearch(tool: SearchTool, { notes }: ConversationTarget): Json {
   const { zone, ...rest } = location ?? {}
   return {
     type: 'web_search_20250305',
-    name: 'web_search',
+    name: SEARCH_NAME,
     ...(domains !== undefined && { allowed_domains: domains }),
     ...(usesMax !== undefined && { max_uses: usesMax }),
     ...(location && { user_location: { type: 'approximate', ...rest, ...(zone !== undefined && { timezone: zone }) } }),

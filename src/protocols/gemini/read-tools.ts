@@ -1,6 +1,7 @@
 // Reads the tools of a request and how the model may use them.
 
 import type { FunctionTool, Tool, ToolChoice } from '../neutral/conversation.ts'
+import { dropRepeatedTools } from '../neutral/repeated-tools.ts'
 import { invalid, readOptional } from '../request/checks.ts'
 import { findLostFields } from '../request/fields.ts'
 import { isObject } from '../request/json-body.ts'
@@ -13,11 +14,12 @@ import { fromOpenApiSchema } from './schema.ts'
 const SEARCH_TOOLS = new Set(['googleSearch', 'googleSearchRetrieval'])
 
 export function readTools(tools: unknown, unread: Set<string>): readonly Tool[] {
-  return asList(tools).flatMap((toolJson, index) => {
+  const read = asList(tools).flatMap((toolJson, index) => {
     if (!isObject(toolJson)) throw invalid(`tools[${index}]`, 'must be an object')
     const tool = toCamelCaseFields(toolJson, `tools[${index}]`)
     return Object.keys(tool).flatMap(name => readTool(name, tool[name], unread))
   })
+  return dropRepeatedTools(read, unread)
 }
 
 function readTool(name: string, value: unknown, unread: Set<string>): readonly Tool[] {

@@ -151,7 +151,7 @@ describe('tools are written:', () => {
     [{ tools: [f], toolChoice: { mode: 'required' } }, {}, { mode: 'ANY' }, []],
     [{ tools: [f], toolChoice: { mode: 'required' } }, { forcedTool: false }, { mode: 'AUTO' }, ['tool_choice']],
     [{ tools: [f], toolChoice: { mode: 'auto', names: ['f'] } }, {}, { mode: 'VALIDATED', ...only }, []],
-    [{ tools: [], toolChoice: { mode: 'required' } }, {}, undefined, []],
+    [{ tools: [], toolChoice: { mode: 'required' } }, {}, undefined, ['tool_choice']],
     [{ tools: [f], parallelCalls: false }, {}, undefined, ['parallel_tool_calls']],
   ]
   test.each(choices)('choice %j', (more, traits, ...[expected, expectedLosses]) => {
@@ -171,6 +171,8 @@ describe('a schema of the answer is requested', () => {
       responseMimeType: 'application/json',
       responseJsonSchema: { type: 'object', properties: { a: { enum: [1] } } },
     })
+    const described = writeWith({ format: { ...format, description: 'a map' } })
+    expect(described.body.generationConfig).toMatchObject({ responseJsonSchema: { description: 'a map' } })
     const json = writeWith({ format: { kind: 'json' } })
     expect(json.body.generationConfig).toEqual({ responseMimeType: 'application/json' })
     expect(writeWith({ format }, targetFor({ schema: false })).losses).toEqual(['response_format.schema'])
@@ -219,6 +221,16 @@ describe('settings are written:', () => {
       presencePenalty: 0.2,
     })
     expect([body.serviceTier, losses]).toEqual(['standard', []])
+  })
+
+  test.each([
+    [2 ** 31 - 1, 2 ** 31 - 1],
+    [-5, -5],
+    [2 ** 32 - 1, -1],
+    [2 ** 40 + 7, 7],
+  ])('the seed %d as 32 bits: %d', (seed, written) => {
+    const { body, losses } = writeWith({ settings: { seed, stream: false } })
+    expect([body.generationConfig, losses]).toEqual([{ seed: written }, []])
   })
 
   test('settings that Google does not have are losses', () => {

@@ -9,6 +9,7 @@ import type {
 } from '../neutral/conversation.ts'
 import type { SettingCodes } from '../neutral/default-settings.ts'
 import { addSettingLosses } from '../neutral/default-settings.ts'
+import { describeSchema } from '../neutral/described-schema.ts'
 import { outputCap } from '../neutral/output-cap.ts'
 import { acceptedPenalties } from '../neutral/penalties.ts'
 import type { ConversationTarget } from '../protocol.ts'
@@ -73,7 +74,8 @@ function writeConfig(conversation: Conversation, target: ConversationTarget): Js
     maxOutputTokens: cap,
     stopSequences: stop === undefined || stop.length === 0 ? undefined : stop.slice(0, STOP_SEQUENCES_MAX),
     ...acceptedPenalties(settings, target),
-    seed: settings.seed,
+    // Google takes 32 bits. Equal seeds stay equal.
+    seed: settings.seed === undefined ? undefined : settings.seed | 0,
     responseLogprobs: logprobs === undefined ? undefined : true,
     logprobs: logprobs === 0 ? undefined : logprobs,
     ...writeFormat(conversation, target),
@@ -109,7 +111,7 @@ function writeFormat(conversation: Conversation, { traits, notes }: Conversation
 function buildFormat(format: OutputFormat, takesSchema: boolean, addLoss: () => void): Json {
   const json = { responseMimeType: 'application/json' }
   if (format.kind === 'json') return json
-  const converted = takesSchema ? toGoogleSchema(format.schema) : undefined
+  const converted = takesSchema ? toGoogleSchema(describeSchema(format)) : undefined
   if (converted === undefined || converted.isWeaker) addLoss()
   return { ...json, ...(converted && { responseJsonSchema: converted.schema }) }
 }

@@ -9,6 +9,7 @@ import type {
   SearchTool,
   ToolChoice,
 } from '../neutral/conversation.ts'
+import { describeSchema } from '../neutral/described-schema.ts'
 import type { ConversationTarget } from '../protocol.ts'
 import { isObject } from '../request/json-body.ts'
 import type { Json } from '../request/json-type.ts'
@@ -34,7 +35,10 @@ export function writeTools(
   const others: Json[] = []
   const serverTools: Json[] = []
   let isStrict = false
+  // This dialect has no list of allowed functions that is empty.
+  const allowsFunctions = conversation.toolChoice?.names?.length !== 0
   for (const tool of conversation.tools) {
+    if (!allowsFunctions && 'name' in tool) continue
     if (tool.kind !== 'native' && tool.cache !== undefined) notes.losses.add('cache_control')
     if (tool.kind === 'function') {
       functions.push(writeFunction(tool, names, target))
@@ -47,6 +51,8 @@ export function writeTools(
   const usesAnswerTool = needsAnswerTool(conversation, traits)
   if (usesAnswerTool) functions.push(writeAnswerTool(conversation, names, target))
   const choice = usesAnswerTool ? requireTool(conversation.toolChoice) : conversation.toolChoice
+  // Only functions can be forced.
+  if (functions.length === 0 && choice?.mode === 'required') notes.losses.add('tool_choice')
   const combines = functions.length > 0 && serverTools.length > 0
   // Where both kinds of tools are combined, Google has no mode AUTO.
   const config = functions.length === 0 ? undefined : writeChoice(choice, names, isStrict || combines, target)
@@ -73,7 +79,7 @@ export const hasFunctions = (tools: Conversation['tools']): boolean =>
 function writeAnswerTool({ format }: Conversation, names: GeminiToolNames, target: ConversationTarget): Json {
   const name = names.reserve(ANSWER_TOOL_NAME)
   target.notes.schemaTool = name
-  const { schema, isWeaker } = toGoogleSchema(format?.kind === 'schema' ? format.schema : {})
+  const { schema, isWeaker } = toGoogleSchema(format?.kind === 'schema' ? describeSchema(format) : {})
   if (isWeaker) target.notes.losses.add('response_format.schema')
   return { name, description: 'Gives the final answer.', parametersJsonSchema: schema }
 }

@@ -75,3 +75,10 @@ export function findFileType({ base64, name = '', mime }: NamedFile): string {
   const found = base64.startsWith(PDF_START) ? PDF : TYPE_BY_EXTENSION.get(extension ?? '')
   return found ?? (mime === '' && extension === undefined ? PDF : UNKNOWN)
 }
+
+/** Whether a file at a URL is certainly no PDF, by its declared type or by the extension in the URL. */
+export function isOtherThanPdf({ url, mime = '' }: { readonly url: string; readonly mime?: string }): boolean {
+  const name = url.replace(/[?#].*$/s, '').replace(/^.*\//s, '')
+  const type = findFileType({ base64: '', name, mime })
+  return type !== PDF && type !== UNKNOWN
+}

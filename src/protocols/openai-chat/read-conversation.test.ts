@@ -160,3 +160,22 @@ test('any request is read, or throws a Refusal', () => {
   )
   expect(readings.read).toBeGreaterThan(0)
 })
+
+describe('settings', () => {
+  test.each([
+    [-1, undefined],
+    [0, undefined],
+    [40, 40],
+  ])('have top_k only if it leaves out tokens: %d', (given, topK) => {
+    expect(readChat({ top_k: given }).settings.topK).toBe(topK)
+  })
+
+  test.each([
+    [{ user: 'u' }, 'u', []],
+    [{ user: 'u', safety_identifier: 'u' }, 'u', []],
+    [{ user: 'u', safety_identifier: 's' }, 's', ['user']],
+  ])('have one end user: %j', (fields, endUser, losses) => {
+    const { settings, lostFields } = readChat(fields)
+    expect<unknown>([settings.endUser, lostFields]).toEqual([endUser, losses])
+  })
+})

@@ -88,6 +88,8 @@ function readSettings(call: Call, reading: ChatReadContext, { cache }: CacheOpti
     const value = readOptional(json, numbers[name], 'number')
     if (value !== undefined) settings[name] = value
   }
+  // Servers of open models take 0 and -1 for all tokens.
+  if ((settings.topK ?? 1) <= 0) delete settings.topK
   const set = <Name extends keyof GenerationSettings>(
     name: Name,
     value: GenerationSettings[Name] | undefined,
@@ -104,7 +106,9 @@ function readSettings(call: Call, reading: ChatReadContext, { cache }: CacheOpti
   set('logitBias', readBias(json))
   set('verbosity', readVerbosity(json.verbosity))
   set('serviceClass', call.serviceClass)
-  set('endUser', textOf(json.safety_identifier) ?? textOf(json.user))
+  const [endUser, user] = [textOf(json.safety_identifier), textOf(json.user)]
+  if (endUser !== undefined && user !== undefined && endUser !== user) reading.lostFields.add('user')
+  set('endUser', endUser ?? user)
   set('metadata', readMetadata(json.metadata, reading))
   set('cacheKey', textOf(json.prompt_cache_key))
   set('cache', cache)

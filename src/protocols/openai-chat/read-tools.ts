@@ -1,6 +1,7 @@
 // Reads the tools of a chat request, including legacy `functions`, and which of them the model may call.
 
 import type { CustomTool, FunctionTool, SearchLocation, SearchTool, Tool, ToolChoice } from '../neutral/conversation.ts'
+import { dropRepeatedTools } from '../neutral/repeated-tools.ts'
 import { invalid, readOptional } from '../request/checks.ts'
 import { isObject } from '../request/json-body.ts'
 import type { Json } from '../request/json-type.ts'
@@ -12,7 +13,7 @@ export interface ChatToolContext extends ChatReadContext {
   readonly dialect: string
 }
 
-export function readTools(json: Json, reading: ChatToolContext): Tool[] {
+export function readTools(json: Json, reading: ChatToolContext): readonly Tool[] {
   const tools = (readOptional(json, 'tools', 'list') ?? []).map((tool, index) =>
     readTool(tool, `tools[${index}]`, reading),
   )
@@ -20,7 +21,8 @@ export function readTools(json: Json, reading: ChatToolContext): Tool[] {
     readFunction(tool, `functions[${index}]`, reading),
   )
   const search = readOptional(json, 'web_search_options', 'object')
-  return [...tools, ...functions, ...(search === undefined ? [] : [readSearch(search, reading)])]
+  const all = [...tools, ...functions, ...(search === undefined ? [] : [readSearch(search, reading)])]
+  return dropRepeatedTools(all, reading.lostFields)
 }
 
 function readTool(tool: unknown, at: string, reading: ChatToolContext): Tool {

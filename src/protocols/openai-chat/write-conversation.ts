@@ -11,12 +11,15 @@ import type {
 } from '../neutral/conversation.ts'
 import type { SettingCodes } from '../neutral/default-settings.ts'
 import { addSettingLosses } from '../neutral/default-settings.ts'
+import { describeSchema } from '../neutral/described-schema.ts'
 import { isInstruction } from '../neutral/instructions.ts'
 import { JSON_WORDS, mentionsJson, schemaWords } from '../neutral/json-words.ts'
 import { outputCap } from '../neutral/output-cap.ts'
 import { acceptedPenalties } from '../neutral/penalties.ts'
+import { mayBeObject, toObjectSchema } from '../neutral/root-object.ts'
 import type { ConversationTarget } from '../protocol.ts'
 import { invalid } from '../request/checks.ts'
+import type { Json } from '../request/json-type.ts'
 import { ChatCallIds } from './call-ids.ts'
 import type { ChatFlavour } from './flavour.ts'
 import { shortened } from './short-names.ts'
@@ -87,15 +90,25 @@ function writeFormat(
     return { format: { type: 'json_object' }, turns }
   }
   const { traits, notes } = writing.target
-  if (traits.schema !== false && (traits.schemaWithTools !== false || tools.length === 0)) {
+  const takesSchema = traits.schema !== false && (traits.schemaWithTools !== false || tools.length === 0)
+  const wanted = takesSchema ? acceptedRoot(format.schema, writing) : undefined
+  if (wanted !== undefined) {
     const { name, description } = format
-    const { schema, strict, isWeaker } = writeSchema(format, writing)
+    const { schema, strict, isWeaker } = writeSchema({ ...format, schema: wanted }, writing)
     if (isWeaker) notes.losses.add('response_format.schema')
     const wrapper = { name: schemaName(name), description, schema, strict }
     return { format: { type: 'json_schema', json_schema: wrapper }, turns: messages }
   }
   notes.losses.add('response_format.json_schema')
-  return { format: { type: 'json_object' }, turns: withInstruction(messages, schemaWords(format.schema)) }
+  const turns = withInstruction(messages, schemaWords(describeSchema(format)))
+  return { ...(mayBeObject(format.schema) && { format: { type: 'json_object' } }), turns }
+}
+
+/** OpenAI refuses a schema whose root is no object, as of a list. Undefined: there is no such schema. */
+function acceptedRoot(schema: Json, writing: ChatToolWriteContext): Json | undefined {
+  const isOpenai = writing.flavour.hasOpenaiAdditions && acceptsField(writing, 'strict')
+  const isChecked = isOpenai && writing.followsStrictRules !== true
+  return isChecked ? toObjectSchema(schema) : schema
 }
 
 const schemaName = (name: string | undefined): string =>

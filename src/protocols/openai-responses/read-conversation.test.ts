@@ -238,6 +238,34 @@ describe('items', () => {
     expect(refusedParam(() => readItems(item))).toBe(param)
   })
 
+  const callOf = (id: string) => ({ type: 'function_call', call_id: id, name: 'f', arguments: '{}' })
+  const outputOf = (id: string) => ({ type: 'function_call_output', call_id: id, output: id })
+  const userItem = { role: 'user', content: 'hurry' }
+  const said = { role: 'assistant', content: 'still at it' }
+  test.each<readonly [string, readonly object[], readonly string[]]>([
+    ['a message of the user', [callOf('a'), userItem, outputOf('a')], ['call a', 'result a', 'user']],
+    [
+      'an answer of the model',
+      [callOf('a'), callOf('b'), outputOf('a'), said, outputOf('b')],
+      ['call a, call b', 'result a, result b', 'assistant'],
+    ],
+    [
+      'another call',
+      [callOf('a'), userItem, callOf('b'), outputOf('b'), outputOf('a'), said],
+      ['call a', 'result a', 'user', 'call b', 'result b', 'assistant'],
+    ],
+    ['nothing', [callOf('a'), outputOf('a'), callOf('b'), outputOf('b')], ['call a', 'result a', 'call b', 'result b']],
+  ])('that are results follow the message with their calls, also if they come after %s', (_name, items, expected) => {
+    const turns = readItems(...items).map(({ role, parts }) =>
+      parts
+        .map(part =>
+          part.kind === 'call' ? `call ${part.id}` : part.kind === 'result' ? `result ${part.callId}` : role,
+        )
+        .join(', '),
+    )
+    expect(turns).toEqual([...expected])
+  })
+
   test('that are results may belong to a call that is stored elsewhere', () => {
     const input = [{ type: 'function_call_output', call_id: 'kept', output: 'x' }]
     expect(read({ input, previous_response_id: 'resp_1' }).messages).toHaveLength(1)
@@ -301,4 +329,10 @@ describe('any JSON', () => {
     const readUrl = () => expect(readPart({ type: 'input_image', image_url: url })).toMatchObject({ kind: 'image' })
     await expectCheap(1_500, readUrl)
   })
+})
+
+test('of two different end users, the older field is lost', () => {
+  const { settings, lostFields } = read({ input: 'hi', user: 'u', safety_identifier: 's' })
+  expect([settings.endUser, lostFields]).toEqual(['s', ['user']])
+  expect(read({ input: 'hi', user: 'u', safety_identifier: 'u' }).lostFields).toEqual([])
 })

@@ -40,7 +40,7 @@ export function readConversation({ json, stream }: Call, flavour: ResponsesFlavo
   const lostFields = new Set(findLostFields(json, table))
   const { cache, ttl: cacheTtl } = readCaching(json, lostFields)
   const reading: ResponsesReadContext = { flavour, names, lostFields, cacheTtl }
-  const tools = readTools(json.tools, reading)
+  const tools = readTools(json, reading)
   const toolChoice = readToolChoice(json.tool_choice, reading)
   const parallelCalls = readOptional(json, 'parallel_tool_calls', 'boolean')
   const textOptions = readOptional(json, 'text', 'object') ?? {}
@@ -58,7 +58,12 @@ export function readConversation({ json, stream }: Call, flavour: ResponsesFlavo
     ...(format !== undefined && { format }),
     followsStrictRules: true,
     ...(reasoning !== undefined && { reasoning }),
-    settings: { ...readSettings(json, textOptions), ...readProbs(json, reading), ...(cache && { cache }), stream },
+    settings: {
+      ...readSettings(json, textOptions, reading),
+      ...readProbs(json, reading),
+      ...(cache && { cache }),
+      stream,
+    },
     lostFields: [...reading.lostFields],
   }
 }
@@ -74,7 +79,13 @@ function readTurns(json: Json, reading: ResponsesReadContext): readonly Conversa
   return [{ role: 'system', parts: [{ kind: 'text', text: instructions }] }, ...turns]
 }
 
-function readSettings(json: Json, textOptions: Json): Omit<GenerationSettings, 'stream'> {
+function readSettings(
+  json: Json,
+  textOptions: Json,
+  { lostFields }: ResponsesReadContext,
+): Omit<GenerationSettings, 'stream'> {
+  const [endUser, user] = [readOptional(json, 'safety_identifier', 'text'), readOptional(json, 'user', 'text')]
+  if (endUser !== undefined && user !== undefined && endUser !== user) lostFields.add('user')
   const fields = {
     outputTokensMax: readOptional(json, 'max_output_tokens', 'count'),
     temperature: readOptional(json, 'temperature', 'number'),
@@ -83,7 +94,7 @@ function readSettings(json: Json, textOptions: Json): Omit<GenerationSettings, '
     presencePenalty: readOptional(json, 'presence_penalty', 'number'),
     verbosity: verbosityOf(textOptions),
     serviceClass: readOptional(json, 'service_tier', 'word'),
-    endUser: readOptional(json, 'safety_identifier', 'text') ?? readOptional(json, 'user', 'text'),
+    endUser: endUser ?? user,
     cacheKey: readOptional(json, 'prompt_cache_key', 'text'),
     metadata: readMetadata(json),
   }

@@ -23,10 +23,18 @@ import { buildNativePart, readContent } from './read-parts.ts'
 
 const roles: ReadonlySet<unknown> = new Set(['user', 'assistant', 'system', 'developer'])
 
+interface Turn {
+  readonly role: Role
+  readonly parts: ConversationPart[]
+}
+
 interface ItemReading extends ResponsesReadContext {
-  readonly turns: { role: Role; parts: ConversationPart[] }[]
-  /** By id, to find the call of a result. */
-  readonly calls: Map<string, CallPart>
+  readonly turns: Turn[]
+  /** By id, to find the call of a result, and the message with the call. */
+  readonly calls: Map<string, { readonly call: CallPart; readonly turn: Turn }>
+  /** The results of the calls of a message, and those of them that came after other messages. */
+  readonly results: Map<Turn, Turn>
+  readonly lateResults: Map<Turn, Turn>
   /** The request refers to items that are stored elsewhere, so a result may belong to an unknown call. */
   isPartial: boolean
 }
@@ -38,9 +46,20 @@ export function readMessages(
 ): readonly ConversationMessage[] {
   if (typeof input === 'string') return [{ role: 'user', parts: [{ kind: 'text', text: input }] }]
   if (!Array.isArray(input)) throw invalid('input', 'must be a text or a list of items')
-  const items: ItemReading = { ...reading, turns: [], calls: new Map(), isPartial }
+  const items: ItemReading = {
+    ...reading,
+    turns: [],
+    calls: new Map(),
+    results: new Map(),
+    lateResults: new Map(),
+    isPartial,
+  }
   input.forEach((item: unknown, index) => readItem(item, `input[${index}]`, items))
-  return items.turns.map(({ role, parts }) => ({ role, parts: withSignatures(parts) }))
+  const turns = items.turns.flatMap(turn => [
+    turn,
+    ...(items.lateResults.has(turn) ? [items.lateResults.get(turn)!] : []),
+  ])
+  return turns.map(({ role, parts }) => ({ role, parts: withSignatures(parts) }))
 }
 
 function readItem(item: unknown, at: string, items: ItemReading): void {
@@ -59,9 +78,9 @@ function readItem(item: unknown, at: string, items: ItemReading): void {
     case 'custom_tool_call':
       return addCall(items, readCall(item, at, items))
     case 'function_call_output':
-      return addParts(items, 'tool', [readResult(item, at, items)])
+      return addResult(items, readResult(item, at, items))
     case 'custom_tool_call_output':
-      return addParts(items, 'tool', [{ ...readResult(item, at, items), custom: true }])
+      return addResult(items, { ...readResult(item, at, items), custom: true })
     default:
       items.isPartial = true
       addParts(items, /_(output|response)$/.test(type) ? 'tool' : 'assistant', [buildNativePart(type, item, items)])
@@ -95,13 +114,25 @@ function readCall(item: Json, at: string, { names }: ItemReading): CallPart {
 }
 
 function addCall(items: ItemReading, call: CallPart): void {
-  items.calls.set(call.id, call)
   addParts(items, 'assistant', [call])
+  items.calls.set(call.id, { call, turn: items.turns.at(-1)! })
+}
+
+/** A result may come after other messages. In other dialects it follows the message with its call. */
+function addResult(items: ItemReading, result: ResultPart): void {
+  const { turns, calls, results, lateResults } = items
+  const calling = calls.get(result.callId)?.turn
+  const earlier = calling && results.get(calling)
+  if (earlier !== undefined) return void earlier.parts.push(result)
+  const isNext = turns.at(-1) === calling || (turns.at(-1)?.role === 'tool' && turns.at(-2) === calling)
+  if (calling === undefined || isNext) addParts(items, 'tool', [result])
+  else lateResults.set(calling, { role: 'tool', parts: [result] })
+  if (calling !== undefined) results.set(calling, lateResults.get(calling) ?? turns.at(-1)!)
 }
 
 function readResult(item: Json, at: string, items: ItemReading): ResultPart {
   const callId = requireText(item, 'call_id', at)
-  const call = items.calls.get(callId)
+  const call = items.calls.get(callId)?.call
   if (call === undefined && !items.isPartial) throw invalid(`${at}.call_id`, 'must be the id of a call before it')
   const name = call?.name ?? (typeof item.name === 'string' ? items.names.read(item, at) : undefined)
   const parts = readContent(item.output, `${at}.output`, items)

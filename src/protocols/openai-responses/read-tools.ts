@@ -10,6 +10,7 @@ import type {
   Tool,
   ToolChoice,
 } from '../neutral/conversation.ts'
+import { dropRepeatedTools } from '../neutral/repeated-tools.ts'
 import { invalid, requireText } from '../request/checks.ts'
 import { findLostFields } from '../request/fields.ts'
 import { isObject } from '../request/json-body.ts'
@@ -19,14 +20,18 @@ import { isOffered, NAMESPACE } from './namespaces.ts'
 import type { ResponsesReadContext } from './read-parts.ts'
 
 const SEARCH = /^web_search(_preview)?(_\d{4}_\d\d_\d\d)?$/
+const isSearch = (tool: unknown): boolean => isObject(tool) && typeof tool.type === 'string' && SEARCH.test(tool.type)
 
-export function readTools(tools: unknown, reading: ResponsesReadContext): readonly Tool[] {
+export function readTools({ tools, tool_choice: choice }: Json, reading: ResponsesReadContext): readonly Tool[] {
   if (tools === undefined || tools === null) return []
   if (!Array.isArray(tools)) throw invalid('tools', 'must be a list')
-  return tools.flatMap((tool: unknown, index) => {
+  const allowsSearch = !isObject(choice) || !Array.isArray(choice.tools) || choice.tools.some(isSearch)
+  const read = tools.flatMap((tool: unknown, index) => {
     const at = `tools[${index}]`
+    if (isSearch(tool) && !allowsSearch) return []
     return isObject(tool) && tool.type === NAMESPACE ? readNamespace(tool, at, reading) : [readTool(tool, at, reading)]
   })
+  return dropRepeatedTools(read, reading.lostFields)
 }
 
 /** No other dialect has namespaces, so their tools get names of their own. */
@@ -112,11 +117,12 @@ function readSearch(tool: Json, reading: ResponsesReadContext): SearchTool {
     for (const path of findLostFields(filters, { allowed_domains: 'read' }, 'tools.search'))
       reading.lostFields.add(path)
   }
-  const domains = isObject(filters) ? filters.allowed_domains : undefined
+  const listed = isObject(filters) && Array.isArray(filters.allowed_domains) ? filters.allowed_domains : []
+  const domains = listed.filter(domain => typeof domain === 'string')
   const place = readPlace(tool.user_location)
   return {
     kind: 'search',
-    ...(Array.isArray(domains) && { domains: domains.filter(domain => typeof domain === 'string') }),
+    ...(domains.length > 0 && { domains }),
     ...(sizes.includes(size) && { contextSize: size as 'low' }),
     ...(place !== undefined && { location: place }),
   }
@@ -161,6 +167,8 @@ function readChosen(
   // A repetition is skipped, so that the work does not grow with the repetitions of a large namespace.
   const seen = new Set<string>()
   for (const tool of tools) {
+    // Names restrict the caller's own tools only.
+    if (isSearch(tool)) continue
     if (!isObject(tool) || typeof tool.name !== 'string') {
       lostFields.add(at)
       continue

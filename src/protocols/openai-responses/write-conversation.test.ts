@@ -68,10 +68,7 @@ describe('a conversation is written:', () => {
       tool_choice: {
         type: 'allowed_tools',
         mode: 'auto',
-        tools: [
-          { type: 'function', name: 'f' },
-          { type: 'custom', name: 'g' },
-        ],
+        tools: [{ type: 'function', name: 'f' }, { type: 'custom', name: 'g' }, { type: 'web_search' }],
       },
       reasoning: { effort: 'low', summary: 'auto' },
     }

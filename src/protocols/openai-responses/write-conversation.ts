@@ -10,6 +10,7 @@ import type {
 } from '../neutral/conversation.ts'
 import type { SettingCodes } from '../neutral/default-settings.ts'
 import { addSettingLosses, isRequested } from '../neutral/default-settings.ts'
+import { describeSchema } from '../neutral/described-schema.ts'
 import { JSON_WORDS, mentionsJson, schemaWords } from '../neutral/json-words.ts'
 import { outputCap } from '../neutral/output-cap.ts'
 import { shortened } from '../openai-chat/short-names.ts'
@@ -63,7 +64,7 @@ function requestOf(conversation: Conversation, { flavour, target }: ResponsesTar
   const writtenFormat = format && writeFormat(format, writing, tools.length > 0)
   const input = writeMessages(turns, writing)
   if (input.length === 0) throw invalid('messages', 'must contain something that this model can read')
-  const jsonWords = writtenFormat?.type === 'json_object' ? jsonWordsFor(format, turns) : undefined
+  const jsonWords = format && writtenFormat?.type !== 'json_schema' ? jsonWordsFor(format, turns) : undefined
   const text = { ...(writtenFormat && { format: writtenFormat }), ...verbosity(settings, writing) }
   const include = [
     ...(reasoning.thinks ? ['reasoning.encrypted_content'] : []),
@@ -101,8 +102,8 @@ function splitInstructions(turns: readonly ConversationMessage[]): {
 }
 
 /** The JSON mode holds the model to no schema, and the word JSON in `instructions` does not count. */
-function jsonWordsFor(format: OutputFormat | undefined, turns: readonly ConversationMessage[]): string | undefined {
-  if (format?.kind === 'schema') return schemaWords(format.schema)
+function jsonWordsFor(format: OutputFormat, turns: readonly ConversationMessage[]): string | undefined {
+  if (format.kind === 'schema') return schemaWords(describeSchema(format))
   return mentionsJson(turns) ? undefined : JSON_WORDS
 }
 

@@ -3,6 +3,7 @@
 import { findOnlyNames } from '../neutral/allowed-tools.ts'
 import { toArgumentsSchema } from '../neutral/arguments-schema.ts'
 import type { Conversation, FunctionTool, OutputFormat, SearchTool, Tool, ToolChoice } from '../neutral/conversation.ts'
+import { mayBeObject, toObjectSchema } from '../neutral/root-object.ts'
 import { writeStrictness } from '../openai-chat/strict-schema.ts'
 import type { Json } from '../request/json-type.ts'
 import type { ResponsesWriteContext } from './write-messages.ts'
@@ -14,7 +15,10 @@ export function writeTools({ tools, toolChoice }: Conversation, writing: Respons
   const offered =
     allowedNames === undefined ? tools : tools.filter(tool => !isNamed(tool) || allowedNames.has(tool.name))
   const written = offered.flatMap(tool => writeTool(tool, writing) ?? [])
-  if (written.length === 0) return {}
+  if (written.length === 0) {
+    if (toolChoice?.mode === 'required') target.notes.losses.add('tool_choice')
+    return {}
+  }
   const choice = toolChoice && writeChoice(toolChoice, tools, writing)
   const uses = offered.flatMap(tool => (tool.kind === 'search' && tool.usesMax !== undefined ? [tool.usesMax] : []))
   const isOnlySearch = offered.every(tool => tool.kind !== 'native')
@@ -107,22 +111,32 @@ function writeChoice({ mode, names }: ToolChoice, tools: readonly Tool[], writin
     return { type: isCustom ? 'custom' : 'function', name: writing.names.write(name) }
   })
   if (named.length === 1 && written === 'required') return named[0]
-  return flavour.hasAllowedTools ? { type: 'allowed_tools', mode: written, tools: named } : written
+  if (!flavour.hasAllowedTools) return written
+  // The names restrict the caller's own tools only.
+  const search = tools.some(({ kind }) => kind === 'search') ? [{ type: 'web_search' }] : []
+  return { type: 'allowed_tools', mode: written, tools: [...named, ...search] }
 }
 
-/** Uses the JSON mode if the model has no support for schemas. */
+/**
+ * Uses the JSON mode if the model has no support for schemas. OpenAI refuses a schema whose root is no object, as of a
+ * list. Undefined: the answer cannot be an object.
+ */
 export function writeFormat(
   format: OutputFormat,
-  { target, followsStrictRules }: ResponsesWriteContext,
+  { flavour, target, followsStrictRules }: ResponsesWriteContext,
   hasTools: boolean,
-): Json {
+): Json | undefined {
   if (format.kind === 'json') return { type: 'json_object' }
   const { traits, notes } = target
-  if (traits.schema === false || (traits.schemaWithTools === false && hasTools)) {
+  const takesSchema = traits.schema !== false && (traits.schemaWithTools !== false || !hasTools)
+  const isChecked = followsStrictRules !== true && flavour.name === 'openai-responses'
+  const wanted = isChecked ? toObjectSchema(format.schema) : format.schema
+  if (!takesSchema || wanted === undefined) {
     notes.losses.add('response_format.json_schema')
-    return { type: 'json_object' }
+    return mayBeObject(format.schema) ? { type: 'json_object' } : undefined
   }
-  const { schema, strict = false, isWeaker } = writeStrictness(format, { followsStrictRules, knowsStrict: true })
+  const options = { followsStrictRules, knowsStrict: true }
+  const { schema, strict = false, isWeaker } = writeStrictness({ ...format, schema: wanted }, options)
   if (isWeaker) notes.losses.add('response_format.schema')
   return {
     type: 'json_schema',
