@@ -46,6 +46,8 @@ export async function openShared(
       version,
       folder: path,
       responsesBytesMax,
+      ledgerMs: world.ledgerMs,
+      queryMs: world.queryMs,
       ledgerWaitMs: world.ledgerWaitMs,
       async openParts(context) {
         const { secrets, ...parts } = await openParts(config, { context, world, log, ignoresLostSecrets })

@@ -65,9 +65,9 @@ export interface Runtime {
   readonly socketMs: number
   /** How late the event loop is with work that was due at this time. */
   lateMs(dueMs: number): number
-  /** How long an operation of the ledger in SQLite may take. */
+  /** How long an operation of the ledger may take; on PostgreSQL one that is none of a call, or a read. */
   readonly ledgerMs: number
-  /** How long a query of the management interface in SQLite may take. */
+  /** How long a query of the management interface may take. */
   readonly queryMs: number
   /** How long an operation that was queued at this time has waited for the ledger. */
   ledgerWaitMs(sinceMs: number): number

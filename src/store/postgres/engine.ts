@@ -41,6 +41,10 @@ export interface PostgresEngineOptions extends Omit<ProcessOptions, 'mark' | 'ad
   readonly responsesBytesMax?: number | undefined
   /** How long to wait at the start for a server that cannot be reached. */
   readonly waitMs?: number
+  /** How long an operation that is none of a call, or a read, may take. */
+  readonly ledgerMs?: number
+  /** How long a query of the management interface may take. */
+  readonly queryMs?: number
   openParts(context: EngineContext): EngineParts | Promise<EngineParts>
 }
 
@@ -57,7 +61,7 @@ const LEASE_MS_MAX = 4_000
 
 /** Throws a StoreError where the database cannot be used. Its message is a sentence for the operator. */
 export async function openPostgresEngine(options: PostgresEngineOptions): Promise<StoreEngine> {
-  const { database, responsesBytesMax, waitMs } = options
+  const { database, responsesBytesMax, waitMs, ledgerMs = bounds.settleMsMax, queryMs = bounds.queryMsMax } = options
   const { mark } = await openDatabase(database, waitMs)
   const pools = new PoolGroup(database)
   const openPool: EngineContext['openPool'] = pool => pools.open(pool)
@@ -69,15 +73,15 @@ export async function openPostgresEngine(options: PostgresEngineOptions): Promis
   try {
     const lease = openPool({ connections: 2, deadlineMs: LEASE_MS_MAX })
     const ledger = openPool({ connections: 1, deadlineMs: LEDGER_MS_MAX, settings: LEDGER_SETTINGS })
-    const cold = openPool({ connections: COLD_CONNECTIONS, deadlineMs: bounds.settleMsMax })
-    const reads = openPool({ connections: READ_CONNECTIONS, deadlineMs: bounds.settleMsMax })
-    const queryPool = openPool({ connections: QUERIES_AT_ONCE, deadlineMs: bounds.queryMsMax })
+    const cold = openPool({ connections: COLD_CONNECTIONS, deadlineMs: ledgerMs })
+    const reads = openPool({ connections: READ_CONNECTIONS, deadlineMs: ledgerMs })
+    const queryPool = openPool({ connections: QUERIES_AT_ONCE, deadlineMs: queryMs })
     const joined = await ProcessKeeper.open({ lease, ledger }, { ...options, mark })
     keeper = joined
-    const writer = new PostgresWriter({ ledger: joined.ledger, pool: cold, responsesBytesMax })
+    const writer = new PostgresWriter({ ledger: joined.ledger, pool: cold, responsesBytesMax, msMax: ledgerMs })
     joined.onJoined = next => writer.use(next)
     const reader = openPostgresReader(reads)
-    const queries = new PostgresQueries(queryPool)
+    const queries = new PostgresQueries(queryPool, { msMax: queryMs })
     const totals = await PostgresTotals.open(queryPool)
     const parts = await options.openParts({ address: database, openPool, owner: () => joined.owner, writer, reader })
     const { statistics, bodies, audit, secretScan, jobs, changes } = parts

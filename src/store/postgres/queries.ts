@@ -37,7 +37,7 @@ export class PostgresQueries implements QueryRunner {
   readonly #queue: WorkQueue
 
   /** The deadline of the pool is that of one statement of a query. */
-  constructor(pool: Pick<PostgresPool, 'readAgain'>, { msMax = bounds.queryMsMax } = {}) {
+  constructor(pool: Pick<PostgresPool, 'readAgain'>, { msMax = bounds.queryMsMax }: { readonly msMax?: number } = {}) {
     this.#pool = pool
     this.#queue = new WorkQueue({ atOnce: QUERIES_AT_ONCE, waitMsMax: QUEUE_WAIT_FACTOR * msMax, late: overloaded })
   }

@@ -25,25 +25,31 @@ const hotNames: ReadonlySet<OperationName> = new Set<HotName>(['hold', 'extend',
 const isHot = (name: OperationName): name is HotName => hotNames.has(name)
 
 const tooLate = (): Refusal => storageAway('the ledger took too long')
-const queueOf = (atOnce: number): WorkQueue => new WorkQueue({ atOnce, waitMsMax: bounds.settleMsMax, late: tooLate })
+const queueOf = (atOnce: number, waitMsMax: number): WorkQueue => new WorkQueue({ atOnce, waitMsMax, late: tooLate })
 
 export interface PostgresWriterOptions extends Omit<ColdOptions, 'slot'> {
   readonly ledger: LedgerWriter
   /** For all operations that are not those of calls. */
   readonly pool: Pick<PostgresPool, 'transact' | 'runAlone'>
+  /** How long such an operation may take. */
+  readonly msMax?: number
 }
 
 export class PostgresWriter implements StoreWriter {
   readonly #cold: PostgresOperations
-  readonly #alone = queueOf(ALONE_AT_ONCE)
-  readonly #ofAccounts = queueOf(OF_ACCOUNTS_AT_ONCE)
+  readonly #alone: WorkQueue
+  readonly #ofAccounts: WorkQueue
+  readonly #msMax: number
   #ledger: LedgerWriter
   #isColdFull = false
 
   /** Called for each finished batch, with the number of its operations and the time from sending it to its results. */
   onBatch: ((operations: number, ms: number) => void) | undefined
 
-  constructor({ ledger, pool, ...options }: PostgresWriterOptions) {
+  constructor({ ledger, pool, msMax = bounds.settleMsMax, ...options }: PostgresWriterOptions) {
+    this.#msMax = msMax
+    this.#alone = queueOf(ALONE_AT_ONCE, msMax)
+    this.#ofAccounts = queueOf(OF_ACCOUNTS_AT_ONCE, msMax)
     this.#cold = new PostgresOperations(pool, { ...options, slot: 0 })
     this.#ledger = ledger
     this.use(ledger)
@@ -109,7 +115,10 @@ export class PostgresWriter implements StoreWriter {
     if (isBehind && refusableOperations.has(name)) {
       return Promise.reject(new Refusal('overloaded', 'the ledger queue is full', { retryAfterMs: 1_000 }))
     }
-    return inTime(queue.run(() => this.#noteFull(this.#cold.run(name, input, by))))
+    return inTime(
+      queue.run(() => this.#noteFull(this.#cold.run(name, input, by))),
+      this.#msMax,
+    )
   }
 
   async #noteFull<T>(result: Promise<T>): Promise<T> {
@@ -127,14 +136,14 @@ export class PostgresWriter implements StoreWriter {
   async close(): Promise<void> {
     const closed = storageAway('closed')
     const closings = [this.#ledger.close(), this.#alone.close(closed), this.#ofAccounts.close(closed)]
-    await inTime(Promise.all(closings)).catch(() => {})
+    await inTime(Promise.all(closings), bounds.settleMsMax).catch(() => {})
   }
 }
 
-/** Rejects after the settle timeout. What was begun may still be carried out. */
-function inTime<T>(result: Promise<T>): Promise<T> {
+/** Rejects after this time. What was begun may still be carried out. */
+function inTime<T>(result: Promise<T>, ms: number): Promise<T> {
   return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => reject(tooLate()), bounds.settleMsMax)
+    const timer = setTimeout(() => reject(tooLate()), ms)
     result.then(resolve, reject).finally(() => clearTimeout(timer))
   })
 }
