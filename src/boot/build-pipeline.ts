@@ -253,6 +253,7 @@ export function buildCalls(parts: CallParts) {
     background,
     previousResponses,
     turns,
+    deadlines,
     log,
     dateMs,
     upstreams: buildStoringUpstreams({

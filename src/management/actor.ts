@@ -41,7 +41,11 @@ export const tokenActor = ({ role, id, accountId, creator }: TokenOfActor & { re
 })
 
 /** The id by which the store looks up the rights of an actor. No person has the id of a token. */
-export const actorIdOf = ({ personId, token }: Actor): number => token?.id ?? personId
+export const actorIdOf = ({ personId, token }: Pick<Actor, 'personId' | 'token'>): number => token?.id ?? personId
+
+/** Whose turn a query without a scope takes; undefined: that of the staff. */
+export const askerOf = (actor: Pick<Actor, 'personId' | 'role' | 'token'>): number | undefined =>
+  isAtLeast(actor.role, 'support') ? undefined : actorIdOf(actor)
 
 /** The name of an actor in the audit log. */
 export const subjectOf = ({ personId, token }: Actor): string =>

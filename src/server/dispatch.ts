@@ -127,7 +127,7 @@ export function buildDispatch(parts: DispatchParts): AnswerRequest {
       const dialect = errorDialects[errorDialectOf(group, ingress)]
       addLimitHeaders(context.headers, quotas, { dialect, dateMs: parts.dateMs() })
     }
-    const reply = await runEndpoint(endpoint, { arrival, ingress, context, admitted, gate: parts.gate })
+    const reply = await runEndpoint(endpoint, { arrival, ingress, context, admitted, parts })
     if (reply === undefined) throw new Refusal('path_unknown', arrival.path)
     if (reply instanceof Response) return setHeaders(reply, context.headers)
     const headers = { 'content-type': reply.contentType ?? 'application/json', ...context.headers, ...reply.headers }
@@ -213,11 +213,12 @@ interface AdmittedRequest {
   readonly ingress: ArrivalIngress
   readonly context: RequestContext
   readonly admitted: Admitted
-  readonly gate: DispatchParts['gate']
+  readonly parts: Pick<DispatchParts, 'gate' | 'authenticate'>
 }
 
 async function runEndpoint({ answer }: Endpoint, admittedRequest: AdmittedRequest): Promise<EndpointResult> {
-  const { arrival, ingress, context, admitted, gate } = admittedRequest
+  const { arrival, ingress, context, admitted, parts } = admittedRequest
+  const { gate, authenticate } = parts
   let isRead = false
   const request: EndpointRequest = {
     callId: context.callId,
@@ -229,6 +230,7 @@ async function runEndpoint({ answer }: Endpoint, admittedRequest: AdmittedReques
     header: name => ingress.header(name),
     requestId: context.requestId,
     queries: name => arrival.queries(name),
+    checkKey: async () => void (await authenticate(ingress)),
     allowSilence: () => arrival.releaseConnection(),
     onDisconnect: listener => ingress.onDisconnect(listener),
     readBody(type = 'json') {

@@ -12,7 +12,7 @@ import { startHarness } from '../support/gateway.ts'
 /** All services that the calls below use, so that none of them is refused for its price. */
 const included = [
   ...['knowledge_base', 'retrieval', 'prompt', 'container', 'fileSearch', 'code_interpreter:container'],
-  ...['shell:container', 'web_fetch', 'data_sources'],
+  ...['shell:container', 'web_fetch', 'data_sources', 'knowledge_search'],
 ]
 const fees = { perImage: '0.01', perSecond: '0.01', perSearch: '0.001', perFileSearch: '0.001', perCodeSession: '0.01' }
 const price = { input: '1', output: '2', ...fees, included }
@@ -236,6 +236,7 @@ const referenceCases: readonly Case[] = [
   ['a film', 'ark', part({ type: 'video_url', video_url: { fileId: 'file-1' } })],
   ['a file', 'ark responses', item({ role: 'user', content: [{ type: 'input_video', file_id: 'file-1' }] })],
   ['an item', 'ark responses', item({ type: 'item_reference', id: 'msg_1' })],
+  ['a knowledge base', 'ark responses', { tools: [{ type: 'knowledge_search', knowledge_resource_id: 'kb-1' }] }],
   ['a context', 'context', { context_id: 'ctx-1' }],
   ['a file', 'bots', part({ type: 'file', file: { file_id: 'file-1' } })],
   ['an asset', 'tasks', { content: [{ type: 'image_url', image_url: { url: 'asset://asset-1' } }] }],

@@ -1,15 +1,17 @@
 // Background responses: returned at once, polled, streamed, cancelled, and failed cleanly after a crash.
 
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { afterAll, beforeAll, describe, expect, spyOn, test } from 'bun:test'
 import { cpSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import OpenAI from 'openai'
 import OpenAI6 from 'openai-6'
 import { bounds } from '../../src/base/bounds.ts'
+import { Followers } from '../../src/features/stored-responses/followers.ts'
 import { fail, pausedStream, plain, streamed } from '../../tools/fake-upstream/answers.ts'
 import { after } from '../forwarding/wire.ts'
 import type { Harness } from '../support/gateway.ts'
+import { until } from '../support/gateway.ts'
 import { modelOf, startDialects } from './upstreams.ts'
 
 const models = {
@@ -278,4 +280,58 @@ describe('background responses of a gateway that stops', () => {
     rmSync(folder, { recursive: true, force: true })
     never.resolve()
   })
+})
+
+describe('who follows a background response with another key of the account', () => {
+  const ends: readonly (readonly [string, (following: Harness, key: string) => Promise<unknown>])[] = [
+    ['was revoked', (following, key) => following.weir('keys revoke', { key })],
+    ['was disabled', (following, key) => following.weir('keys set', { key, disable: true })],
+  ]
+  const wholeAndStreamed = [false, true].flatMap(stream => ends.map(([name, end]) => [name, stream, end] as const))
+
+  test.each(wholeAndStreamed)(
+    'gets nothing of it soon after the key %s, streamed: %p',
+    async (_name, stream, endKey) => {
+      let aheadMs = 0
+      const clock = { nowMs: () => aheadMs, dateMs: () => Date.now() }
+      const following = await startDialects({ world: { clock } })
+      const rest = Promise.withResolvers<void>()
+      try {
+        const makeKey = async (more: object): Promise<{ key: string; account: string }> =>
+          (await following.weir('keys create', { tier: 'pro', ...more })) as { key: string; account: string }
+        const { key: maker, account } = await makeKey({ credit: '1' })
+        const { key } = await makeKey({ account })
+        following.upstream.plan(
+          stream ? pausedStream(['one ', 'two'], [rest.promise]) : after(rest.promise, plain('a river')),
+        )
+        const received = following.upstream.nextRequest()
+        const openai = clientAt(following, maker)
+        const id = stream
+          ? await idOfStream(openai)
+          : (await openai.responses.create({ model: models.chat, ...inBackground })).id
+        await received
+        const url = `${following.url}/v1/responses/${id}?stream=true`
+        const headers = { authorization: `Bearer ${key}` }
+        using follow = spyOn(Followers.prototype, 'follow')
+        const followed = fetch(url, { headers })
+        await until(() => follow.mock.calls.length === 1, 'somebody follows')
+        if (stream) await followed
+        await endKey(following, key)
+        aheadMs = bounds.readerCheckMs
+        const outcome = followed.then(async answer => (await answer.text()) && answer.status)
+        if (stream) await expect(outcome).rejects.toThrow()
+        else expect(await outcome).toBe(401)
+        expect((await openai.responses.retrieve(id)).status).toBe('in_progress')
+      } finally {
+        rest.resolve()
+        await following.stop()
+      }
+    },
+  )
+
+  async function idOfStream(openai: OpenAI): Promise<string> {
+    const events = await openai.responses.create({ model: models.chat, ...inBackground, stream: true })
+    for await (const event of events) if (event.type === 'response.created') return event.response.id
+    throw new Error('the response has not begun')
+  }
 })

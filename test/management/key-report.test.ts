@@ -1,6 +1,7 @@
 // What a key may do now, and which models a key or an account may use, for members of the account.
 
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { afterAll, beforeAll, describe, expect, spyOn, test } from 'bun:test'
+import { Targets } from '../../src/pipeline/route/targets.ts'
 import { chat, hello } from '../support/gateway.ts'
 import { awaitMidnightIfNear } from '../support/midnight.ts'
 import type { TestSite } from './matrix/site.ts'
@@ -94,4 +95,35 @@ test('lists of models say what the key and the account may use, and why not the 
     after = page.next === null ? '' : `&after=${page.next}`
   } while (after !== '')
   expect([new Set(names).size, names]).toEqual([names.length, names.toSorted()])
+})
+
+describe('a list of models', () => {
+  const ask = (path: string): Promise<unknown> => site.ask.viewer('GET', path)
+
+  test('looks at the models of its page only', async () => {
+    using looks = spyOn(Targets.prototype, 'problemOf')
+    await ask(`web/accounts/${site.account}/models?limit=3`)
+    expect(looks).toHaveBeenCalledTimes(3)
+  })
+
+  test('looks at all models in steps, between which calls are served, also for many who ask at the same time', async () => {
+    const look = Targets.prototype.problemOf
+    let [looks, ofTurn, mostOfTurn] = [0, 0, 0]
+    using _spy = spyOn(Targets.prototype, 'problemOf').mockImplementation(function (this: Targets, ...model) {
+      looks++
+      mostOfTurn = Math.max(mostOfTurn, ++ofTurn)
+      return look.apply(this, model)
+    })
+    let isOver = false
+    const countTurns = (): void => {
+      ofTurn = 0
+      if (!isOver) setImmediate(countTurns)
+    }
+    countTurns()
+    const path = `web/accounts/${site.account}/models?allowed=false&limit=1`
+    await Promise.all(Array.from({ length: 4 }, () => ask(path)))
+    isOver = true
+    expect(looks).toBeGreaterThan(4 * 60)
+    expect(mostOfTurn).toBeLessThan(60)
+  })
 })

@@ -1,8 +1,9 @@
 // People and their roles: nobody raises their own role, nobody grants more than they have, and there is always an
 // owner.
 
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { afterAll, beforeAll, describe, expect, spyOn, test } from 'bun:test'
 import { parseTextId } from '../../src/base/ids.ts'
+import { PasswordHasher } from '../../src/identity/password-hasher.ts'
 import type { Harness } from '../support/gateway.ts'
 import { startHarness } from '../support/gateway.ts'
 import type { ApiAnswer, Ask } from '../support/management.ts'
@@ -578,6 +579,18 @@ describe('an invitation', () => {
     expect((await guest.ask('POST', 'web/invitations/accept', { token })).status).toBe(204)
     const { accounts } = (await guest.ask('GET', 'web/me')).body as { accounts: { account: string; role: string }[] }
     expect(accounts.find(one => one.account === account)?.role).toBe('developer')
+  })
+
+  test.each(['an account', 'the site'])('to %s with a taken address hashes few passwords', async to => {
+    const guest = await addPerson(harness, owner.ask)
+    const account = await accountOf(owner)
+    const member = to === 'an account' ? { account, accountRole: 'viewer' } : {}
+    const { token } = (await owner.ask('POST', 'web/invitations', { email: guest.email, ...member })).body
+    using hashes = spyOn(PasswordHasher.prototype, 'hash')
+    const codes: (string | undefined)[] = []
+    for (let at = 0; at < 14; at++) codes.push((await accept(token)).error.code)
+    expect(codes).toEqual([...Array(10).fill('name_taken'), ...Array(4).fill('tried_too_often')])
+    expect(hashes).toHaveBeenCalledTimes(10)
   })
 
   test('can be restricted to admins by the site', async () => {

@@ -187,6 +187,17 @@ describe('repeated attempts', () => {
     expect((await tryFrom('198.51.100.30', known.email, goodPassword)).status).toBe(200)
   })
 
+  test('with the right password count wherever it confirms a change', async () => {
+    const person = await addPerson(harness, owner.ask)
+    const codes: (string | undefined)[] = []
+    for (let at = 0; at < 105; at++) {
+      const answer = await person.ask('POST', 'web/me/recovery-codes', { currentPassword: goodPassword })
+      codes.push(answer.status === 201 ? 'made' : answer.error.code)
+    }
+    expect(codes.filter(code => code !== 'tried_too_often')).toHaveLength(100)
+    expect(codes.slice(-5)).toEqual(Array(5).fill('tried_too_often'))
+  })
+
   test('with a stolen token do not allow guesses of the password', async () => {
     const person = await addPerson(harness, owner.ask)
     const codes: (string | undefined)[] = []

@@ -2,6 +2,7 @@
 // and each scope, page by page.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { bounds } from '../../src/base/bounds.ts'
 import { textId } from '../../src/base/ids.ts'
 import { DAY_MS } from '../../src/base/time.ts'
 import type { RunSteps } from '../../src/store/engine/sqlite-steps.ts'
@@ -9,7 +10,7 @@ import { sqliteSteps } from '../../src/store/engine/sqlite-steps.ts'
 import type { SqlValue, Steps } from '../../src/store/engine/steps.ts'
 import { postgresQuery } from '../../src/store/engine/steps.ts'
 import type { PostgresPool } from '../../src/store/postgres/pools.ts'
-import { PostgresQueries } from '../../src/store/postgres/queries.ts'
+import { PostgresQueries, QUERIES_AT_ONCE } from '../../src/store/postgres/queries.ts'
 import { createSchema } from '../../src/store/postgres/schema.ts'
 import { writeCursor } from '../../src/store/queries/cursor.ts'
 import type { FilterValue, ListQuery, Page, Scope } from '../../src/store/queries/paging.ts'
@@ -166,7 +167,8 @@ describe.skipIf(!hasPostgres)('on both databases', () => {
         for (const sort of sorts) {
           for (const descending of flags) {
             for (const active of [{}, ...values, Object.assign({}, ...values)]) {
-              const ask = { scope, filters: { ...always, ...active }, sort, descending, limit: 2, nowMs: books.nowMs }
+              const more = { nowMs: books.nowMs, countsKeys: true }
+              const ask = { scope, filters: { ...always, ...active }, sort, descending, limit: 2, ...more }
               const rows = await compare(() => allPages(name, ask), name === 'deliveries' ? withoutClock : undefined)
               most = Math.max(most, (rows as readonly unknown[]).length)
             }
@@ -190,7 +192,7 @@ describe.skipIf(!hasPostgres)('on both databases', () => {
       for (const name of ['me', 'person', 'invitation', 'limit'] as const)
         await compare(() => stepQueries[name]({ id, nowMs: books.nowMs }) as Steps<unknown>)
     for (const name of ['free', 'gold', 'r', 's', 'none']) {
-      await compare(() => stepQueries.tier({ name }))
+      for (const countsKeys of flags) await compare(() => stepQueries.tier({ name, countsKeys }))
       await compare(() => stepQueries.route({ name }))
     }
     for (const model of ['m', 'n', 'none']) await compare(() => stepQueries.price({ model }))
@@ -227,6 +229,16 @@ describe.skipIf(!hasPostgres)('on both databases', () => {
     for (const after of [cursorOf('x', 'y'), cursorOf(1n, 2n), cursorOf('\0', '\ud800')])
       await expect(queries.query('routes', { ...ask, after })).rejects.toMatchObject({ code: 'field_invalid' })
     expect(await queries.query('routes', { ...ask, after: cursorOf(1n, 'y') })).toHaveProperty('rows')
+  })
+
+  test('people take turns, and the staff has room of its own', async () => {
+    const queries = new PostgresQueries(pool)
+    const flood = Array.from({ length: bounds.queriesMax * 2 }, () => queries.query('tier', { name: 'pro' }, 31))
+    const ended = Promise.allSettled(flood)
+    const others = [queries.query('tier', { name: 'pro' }, 32), queries.query('tier', { name: 'pro' })]
+    expect(await Promise.all(others)).toMatchObject([{ name: 'pro' }, { name: 'pro' }])
+    const refused = (await ended).filter(({ status }) => status === 'rejected')
+    expect(refused).toHaveLength(flood.length - bounds.queriesOfPersonMax - QUERIES_AT_ONCE)
   })
 
   test('the trial balance and the statements are the same', async () => {

@@ -1,9 +1,10 @@
 // The events of a response that is being made. Callers stream them as they arrive.
 
-import type { StreamSink } from '../../http/server/event-stream.ts'
-import { streamResponse } from '../../http/server/event-stream.ts'
+import type { StreamResult, StreamSink } from '../../http/server/event-stream.ts'
+import { STREAM_BROKEN, streamResponse } from '../../http/server/event-stream.ts'
 import { frameData } from '../../http/sse.ts'
 import { SSE_HEADERS } from '../../pipeline/reply/stream-reply.ts'
+import type { Follower } from './followers.ts'
 
 /** After skipping this many events in one go, other work runs. */
 const FRAMES_PER_STEP = 256
@@ -56,16 +57,19 @@ export class EventFrames {
     this.#wake.resolve()
   }
 
-  /** Streams the events with a number above `after`, as they arrive. `onEnd` is called when the stream is over. */
-  stream(after: number, headers: Record<string, string>, onEnd?: () => void): Response {
+  /** Streams the events with a number above `after`, as they arrive, as long as the follower may read them. */
+  stream(after: number, headers: Record<string, string>, follower?: Follower): Response {
+    const gone = Promise.withResolvers<void>()
     let isGone = false
     const leave = (): void => {
       if (!isGone) this.#readers--
       isGone = true
-      onEnd?.()
+      gone.resolve()
+      follower?.leave()
     }
     this.#readers++
-    const writeEvents = async (sink: StreamSink): Promise<void> => {
+    follower?.stop.onStop(leave)
+    const writeEvents = async (sink: StreamSink): Promise<StreamResult> => {
       for (let at = 0; !isGone; ) {
         const isOver = this.#isOver
         for (; at < this.#frames.length && !isGone; at++) {
@@ -73,8 +77,9 @@ export class EventFrames {
           else if (at % FRAMES_PER_STEP === 0) await new Promise(resolve => setImmediate(resolve))
         }
         if (isOver) return leave()
-        if (at === this.#frames.length) await this.#waitForEvent(sink)
+        if (at === this.#frames.length) await this.#waitForEvent(sink, gone.promise)
       }
+      return follower?.stop.reason && STREAM_BROKEN
     }
     return streamResponse({ status: 200, headers: { ...headers, ...SSE_HEADERS } }, writeEvents, leave)
   }
@@ -84,10 +89,10 @@ export class EventFrames {
     return this.#numbers[at]!
   }
 
-  async #waitForEvent(sink: StreamSink): Promise<void> {
+  async #waitForEvent(sink: StreamSink, gone: Promise<void>): Promise<void> {
     let timer: ReturnType<typeof setTimeout> | undefined
     const timeout = new Promise<'silence'>(resolve => (timer = setTimeout(() => resolve('silence'), this.#heartbeatMs)))
-    const result = await Promise.race([this.#wake.promise, timeout]).finally(() => clearTimeout(timer))
+    const result = await Promise.race([this.#wake.promise, timeout, gone]).finally(() => clearTimeout(timer))
     if (result === 'silence') await sink.write(': \n\n')
   }
 }

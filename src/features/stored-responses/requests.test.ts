@@ -2,6 +2,7 @@
 
 import { expect, test } from 'bun:test'
 import { bounds } from '../../base/bounds.ts'
+import { Deadlines } from '../../base/deadlines.ts'
 import { replayEvents } from '../../protocols/openai-responses/event-replay.ts'
 import { protocols } from '../../protocols/protocols.ts'
 import type { Json } from '../../protocols/request/json-type.ts'
@@ -59,6 +60,7 @@ function madeElsewhere() {
     },
     upstreams: { storingChannel: () => undefined },
     turns: new ReadingTurns(),
+    deadlines: new Deadlines(() => 0),
   } as unknown as StoredResponseRequestsParts)
   const request = {
     method: 'GET',
@@ -198,6 +200,7 @@ test('a stored response is read in the turns of its account, and only where its 
         return work(bytes => void charged.push(bytes))
       },
     },
+    deadlines: new Deadlines(() => 0),
   } as unknown as StoredResponseRequestsParts)
   const ask = (query: Record<string, string>, method = 'GET') =>
     ({
@@ -236,6 +239,7 @@ test('an upstream that stores a response is asked for a stream only where one is
         return new Response('{}')
       },
     },
+    deadlines: new Deadlines(() => 0),
   } as unknown as StoredResponseRequestsParts)
   for (const [method, search] of [
     ['GET', 'stream=true&starting_after=3'],

@@ -2,13 +2,12 @@
 // conversation. A response is visible only to its own account.
 
 import { bounds } from '../../base/bounds.ts'
-import { AccountShares } from '../../base/collections/account-shares.ts'
+import type { Deadlines } from '../../base/deadlines.ts'
 import { Refusal } from '../../base/errors.ts'
 import { hintOf } from '../../base/hints.ts'
 import type { Log } from '../../base/log.ts'
-import { bodyWriterOf, SSE_TYPE } from '../../http/server/event-stream.ts'
+import { SSE_TYPE } from '../../http/server/event-stream.ts'
 import { SseSplitter } from '../../http/sse.ts'
-import type { Caller } from '../../pipeline/exchange.ts'
 import { SSE_HEADERS } from '../../pipeline/reply/stream-reply.ts'
 import { replayEvents } from '../../protocols/openai-responses/event-replay.ts'
 import type { ItemPageRequest } from '../../protocols/openai-responses/stored-responses.ts'
@@ -27,6 +26,8 @@ import { checkModelName } from '../../routing/model-name.ts'
 import type { ChargeBytes, ResponseStore, StoredResponse } from '../../vault/responses.ts'
 import type { Background, BackgroundRun } from './background.ts'
 import { sequenceNumber } from './event-frames.ts'
+import type { Follower, FollowingRequest } from './followers.ts'
+import { Followers } from './followers.ts'
 import { ResponsesMadeElsewhere } from './made-elsewhere.ts'
 import type { PreviousResponses } from './previous-response.ts'
 import { unknownResponse } from './previous-response.ts'
@@ -37,16 +38,13 @@ import { callerResponse } from './store-response.ts'
 import type { StoredResponseQuery, StoringUpstreams } from './upstream-responses.ts'
 
 /** An authenticated request about a stored response. */
-export interface StoredResponseRequest extends RequestHead {
+export interface StoredResponseRequest extends RequestHead, FollowingRequest {
   readonly method: string
-  readonly caller?: Caller
   readonly requestId: string
   /** All values of a query field. */
   queries(name: string): readonly string[]
   /** Allows the answer to be silent for a while. */
   allowSilence(): void
-  /** Calls the listener when the client has disconnected. */
-  onDisconnect(listener: () => void): void
   readBody(): Promise<Buffer>
 }
 
@@ -67,6 +65,7 @@ export interface StoredResponseRequestsParts {
   readonly upstreams: StoringUpstreams
   /** Large bodies are read in turns, so that their readers do not take the thread from the calls. */
   readonly turns: ReadingTurns
+  readonly deadlines: Deadlines
   readonly log: Pick<Log, 'warn'>
   dateMs(): number
 }
@@ -87,7 +86,7 @@ export function buildStoredResponseRequests(parts: StoredResponseRequestsParts):
     eventsOf: stored => eventsOf(stored, -1),
     responseOf: stored => currentResponse(stored, undefined),
   })
-  const follow = buildFollowers()
+  const followers = new Followers(parts.deadlines)
 
   /** The response without its body. */
   async function find({ path, caller }: StoredResponseRequest): Promise<StoredResponse> {
@@ -138,12 +137,17 @@ export function buildStoredResponseRequests(parts: StoredResponseRequestsParts):
     throw new Refusal('response_unfit', 'it is made elsewhere', { hint })
   }
 
-  async function retrieve(request: StoredResponseRequest, protocol: Protocol, onEnd: () => void): Promise<Response> {
+  /** `follower`: of a request that streams. */
+  async function retrieve(
+    request: StoredResponseRequest,
+    protocol: Protocol,
+    follower: Follower | undefined,
+  ): Promise<Response> {
     const stored = await find(request)
     const query = queryOf(request, ['include', 'include[]', ...(isStreamed(request) ? STREAM_FIELDS : [])])
     // Only what was counted as a stream may become one: an upstream may read `stream=1`, or the last of two values.
     if (isStreamed(request)) query.set('stream', 'true')
-    const upstreamAnswer = await fromUpstream(stored, { method: 'GET', query, onEnd }, protocol)
+    const upstreamAnswer = await fromUpstream(stored, { method: 'GET', query, follower }, protocol)
     if (upstreamAnswer !== undefined) return upstreamAnswer
     const run = background.find(stored)
     // The events of a response are stored after the response: one that is over may not have them yet.
@@ -157,9 +161,9 @@ export function buildStoredResponseRequests(parts: StoredResponseRequestsParts):
     }
     const after = integerIn(request, 'starting_after', { fallback: -1, least: 0, most: Number.MAX_SAFE_INTEGER })
     request.allowSilence()
-    if (run?.exchange.call?.stream) return run.events.stream(after, { 'content-type': SSE_TYPE }, onEnd)
-    if (isElsewhere) return elsewhere.follow(stored).stream(after, { 'content-type': SSE_TYPE }, onEnd)
-    await run?.ended
+    if (run?.exchange.call?.stream) return run.events.stream(after, { 'content-type': SSE_TYPE }, follower)
+    if (isElsewhere) return elsewhere.follow(stored).stream(after, { 'content-type': SSE_TYPE }, follower)
+    if (run !== undefined) await follower?.stop.race(run.ended)
     const events = await open(stored, (now, charge) => eventsOf(now, after, charge))
     return new Response(events, { headers: { 'content-type': SSE_TYPE, ...SSE_HEADERS } })
   }
@@ -169,8 +173,8 @@ export function buildStoredResponseRequests(parts: StoredResponseRequestsParts):
 
     retrieve: (request, protocol) =>
       isStreamed(request)
-        ? follow(request, onEnd => retrieve(request, protocol, onEnd))
-        : retrieve(request, protocol, () => {}),
+        ? followers.follow(request, follower => retrieve(request, protocol, follower))
+        : retrieve(request, protocol, undefined),
 
     async delete(request, protocol) {
       const stored = await find(request)
@@ -212,34 +216,6 @@ const STREAM_FIELDS = ['include_obfuscation', 'starting_after']
 /** A HEAD request has no body, and would never end. */
 const isStreamed = (request: StoredResponseRequest): boolean =>
   request.method === 'GET' && request.query('stream') === 'true'
-
-type Follow = (request: StoredResponseRequest, open: (onEnd: () => void) => Promise<Response>) => Promise<Response>
-
-/** Bounds how many callers follow events: each of them takes a connection, and time for each event. */
-function buildFollowers(): Follow {
-  const open = new AccountShares({ total: bounds.followersMax, perAccount: bounds.followersOfAccountMax })
-  return async (request, follow) => {
-    const { accountId } = request.caller!
-    if (!open.take(accountId)) {
-      const hint = hintOf('call_followers_max')
-      throw new Refusal('concurrency_exceeded', `followers of account ${accountId}`, { retryAfterMs: 1_000, hint })
-    }
-    let isOpen = true
-    const release = (): void => {
-      if (isOpen) open.release(accountId)
-      isOpen = false
-    }
-    request.onDisconnect(release)
-    try {
-      const response = await follow(release)
-      if (bodyWriterOf(response) === undefined) release() // it is written whole
-      return response
-    } catch (fault) {
-      release()
-      throw fault
-    }
-  }
-}
 
 /** Nothing is generated, so the request is free. */
 function buildCompact({ responses, previousResponses, dateMs }: StoredResponseRequestsParts): AnswerState {

@@ -18,6 +18,7 @@ import type { Channel } from '../../upstreams/channel.ts'
 import type { Provider } from '../../upstreams/provider.ts'
 import { fixedHeaders } from '../../upstreams/request-signature.ts'
 import type { StoredResponse } from '../../vault/responses.ts'
+import type { Follower } from './followers.ts'
 import { storingChannel } from './previous-response.ts'
 
 export interface StoringUpstreams {
@@ -39,8 +40,8 @@ export interface StoredResponseQuery {
   /** The path after the response's id, such as `/cancel`. */
   readonly subpath?: string
   readonly query?: URLSearchParams
-  /** Called when a streamed answer is over. */
-  onEnd?(): void
+  /** Who follows the answer if it is streamed. */
+  readonly follower?: Follower | undefined
 }
 
 export interface StoringUpstreamsParts {
@@ -49,7 +50,7 @@ export interface StoringUpstreamsParts {
   readonly deadlines: Deadlines
 }
 
-interface Relaying extends Pick<StoredResponseQuery, 'onEnd'> {
+interface Relaying extends Pick<StoredResponseQuery, 'follower'> {
   readonly stop: Stop<Error>
 }
 
@@ -83,8 +84,9 @@ export function buildStoringUpstreams({ catalogue, openQuery, deadlines }: Stori
     },
   }
 
-  /** Relays a stream. It is aborted when the upstream is silent for too long or the caller disconnects. */
-  function relayStream(incoming: IncomingResponse, contentType: string, { stop, onEnd }: Relaying): Response {
+  /** Relays a stream. It is aborted when the upstream is silent for too long, or the caller disconnects or may not follow. */
+  function relayStream(incoming: IncomingResponse, contentType: string, { stop, follower }: Relaying): Response {
+    follower?.stop.onStop(() => stop.stop(aborted))
     const deadline = deadlines.after(bounds.betweenChunksMsMax, () => stop.stop(aborted))
     const run = async (sink: { write(bytes: Uint8Array): Promise<void> | undefined }): Promise<void> => {
       try {
@@ -98,13 +100,13 @@ export function buildStoringUpstreams({ catalogue, openQuery, deadlines }: Stori
         stop.stop(aborted)
       } finally {
         deadline.cancel()
-        onEnd?.()
+        follower?.leave()
       }
     }
     const head = { status: 200, headers: { 'content-type': contentType, ...SSE_HEADERS } }
     const onCancel = (): void => {
       stop.stop(aborted)
-      onEnd?.()
+      follower?.leave()
     }
     return streamResponse(head, run, onCancel)
   }

@@ -145,7 +145,7 @@ function readEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
       async run({ query: { use, ...query }, scope }) {
         const pageQuery = buildListQuery(query, scope, '-created')
         const page = await parts.queryWorker.query('accounts', pageQuery)
-        const uses = use === true ? await usesOf(parts, 'accountUse', page.rows) : new Map<number, never>()
+        const uses = use === true ? await usesOf(parts, 'accountUse', page.rows, scope) : new Map<number, never>()
         return listAnswer(page, pageQuery, account => {
           const found = uses.get(account.id)
           return {

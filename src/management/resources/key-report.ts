@@ -2,6 +2,7 @@
 // an account may really use.
 
 import * as z from 'zod'
+import { FairQueue } from '../../base/collections/fair-queue.ts'
 import type { ErrorCode } from '../../base/errors.ts'
 import { errorRows, refusal } from '../../base/errors.ts'
 import { hintOf } from '../../base/hints.ts'
@@ -9,6 +10,8 @@ import { textId } from '../../base/ids.ts'
 import { usdText } from '../../base/money/money.ts'
 import { timeOrNull, timeText } from '../../base/time.ts'
 import type { KeyRights } from '../../identity/key-rights.ts'
+import type { Actor } from '../actor.ts'
+import { shareOf } from '../actor.ts'
 import type { LiveGateway } from '../live-gateway.ts'
 import type { ManagementParts } from '../management-parts.ts'
 import { periodEnd } from '../services/budget-period.ts'
@@ -108,16 +111,24 @@ export function keyReportEndpoints(parts: ManagementParts): readonly WebEndpoint
     return gateway
   }
 
-  function listModels(rights: KeyRights, { allowed, text, ...query }: z.output<typeof modelQuery>) {
+  /** Lists take turns: thousands of models are compared with all patterns, on the thread that serves calls. */
+  const turns = new FairQueue(1, 1)
+
+  async function listModels(rights: KeyRights, { allowed, text, ...query }: z.output<typeof modelQuery>, actor: Actor) {
     const gateway = running()
     const pageQuery = buildListQuery(query, null, 'name')
-    const rows = names(parts).filter(
+    const reasonOf = ({ name }: ListedName): ErrorCode | null => gateway.modelProblem(name, rights) ?? null
+    const found = names(parts).filter(
       ({ name }) => text === undefined || name.toLowerCase().includes(text.toLowerCase()),
     )
-    const withReason = rows.map(row => ({ ...row, reason: gateway.modelProblem(row.name, rights) ?? null }))
-    const wanted = withReason.filter(({ reason }) => allowed === undefined || allowed === (reason === null))
+    const fits = (row: ListedName): boolean => allowed === (reasonOf(row) === null)
+    const run = (): Promise<readonly ListedName[]> => filterInSteps(found, fits)
+    const wanted = allowed === undefined ? found : await turns.run(shareOf(actor), { run })
     const page = pageInMemory(wanted, pageQuery, ({ name }) => name)
-    return listAnswer(page, pageQuery, row => ({ ...row, allowed: row.reason === null }))
+    return listAnswer(page, pageQuery, row => {
+      const reason = reasonOf(row)
+      return { ...row, reason, allowed: reason === null }
+    })
   }
 
   return [
@@ -180,9 +191,9 @@ export function keyReportEndpoints(parts: ManagementParts): readonly WebEndpoint
       params,
       query: modelQuery,
       answer: listOf(UsableModel),
-      async run({ params: { key: id }, query, scope }) {
+      async run({ params: { key: id }, query, scope, actor }) {
         requireFound(await queryWorker.query('key', { id, scope }))
-        return listModels(requireFound(await reader.findKeyById(id)).row, query)
+        return await listModels(requireFound(await reader.findKeyById(id)).row, query, actor)
       },
     }),
     endpoint({
@@ -193,9 +204,9 @@ export function keyReportEndpoints(parts: ManagementParts): readonly WebEndpoint
       params: z.object({ account: idOf('acc') }),
       query: modelQuery,
       answer: listOf(UsableModel),
-      async run({ params: { account: id }, query, scope }) {
+      async run({ params: { account: id }, query, scope, actor }) {
         const { allows, denies } = requireFound(await queryWorker.query('account', { id, scope }))
-        return listModels({ allows: null, accountAllows: allows, denies, requires: null }, query)
+        return await listModels({ allows: null, accountAllows: allows, denies, requires: null }, query, actor)
       },
     }),
   ]
@@ -207,8 +218,25 @@ const limitCode = (resource: string, span: string | null): ErrorCode => {
   return span === 'day' ? 'rpd_exceeded' : 'qpm_exceeded'
 }
 
+interface ListedName {
+  readonly name: string
+  readonly kind: 'model' | 'route'
+}
+
+/** After so many rows other work runs. */
+const ROWS_PER_STEP = 50
+
+async function filterInSteps<T>(rows: readonly T[], fits: (row: T) => boolean): Promise<readonly T[]> {
+  const found: T[] = []
+  for (const [at, row] of rows.entries()) {
+    if (at % ROWS_PER_STEP === 0) await new Promise(resolve => setImmediate(resolve))
+    if (fits(row)) found.push(row)
+  }
+  return found
+}
+
 /** Models of providers that have a channel, and the names that an operator has defined. A pattern is no name. */
-function names({ catalogue, rules }: ManagementParts): readonly { name: string; kind: 'model' | 'route' }[] {
+function names({ catalogue, rules }: ManagementParts): readonly ListedName[] {
   const routes = rules.current.routes.filter(({ name }) => !name.includes('*'))
   const known = new Map(routes.map(({ name }) => [name, { name, kind: 'route' as const }]))
   const models = [...catalogue().providers.values()]

@@ -224,7 +224,7 @@ function readEndpoints(parts: ManagementParts, show: Shown): readonly WebEndpoin
         }
         const pageQuery = buildListQuery({ ...query, ...filters }, scope, '-created')
         const page = await queryWorker.query('keys', pageQuery)
-        const uses = use === true ? await usesOf(parts, 'keyUse', page.rows) : new Map<number, never>()
+        const uses = use === true ? await usesOf(parts, 'keyUse', page.rows, scope) : new Map<number, never>()
         return listAnswer(page, pageQuery, key => {
           const found = uses.get(key.id)
           const budgets = found?.budgets.map(budget => shownBudget(budget, nowMs)) ?? []

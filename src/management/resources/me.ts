@@ -6,7 +6,7 @@ import { hintOf } from '../../base/hints.ts'
 import { textId } from '../../base/ids.ts'
 import { timeText } from '../../base/time.ts'
 import type { Actor } from '../actor.ts'
-import { accountRoles, isAtLeast } from '../actor.ts'
+import { accountRoles, askerOf, isAtLeast } from '../actor.ts'
 import type { ManagementParts } from '../management-parts.ts'
 import type { SignInService } from '../services/sign-in.ts'
 import type { WebEndpoint } from './endpoint.ts'
@@ -70,7 +70,7 @@ export async function showMe(
     const operator = { id: null, email: null, name: 'operator', secondFactor: false, created: null, accounts: [] }
     return { body: { ...operator, ...own, preferences: noPreferences, version: 0 } }
   }
-  const row = await queryWorker.query('me', { id: personId })
+  const row = await queryWorker.query('me', { id: personId }, askerOf({ personId, role }))
   if (row === null) return undefined
   const { createdMs, accounts, preferences: stored, ...person } = row
   const preferences = { ...noPreferences, ...(JSON.parse(stored ?? '{}') as Partial<typeof noPreferences>) }

@@ -7,6 +7,8 @@ import { hintOf } from '../../base/hints.ts'
 import { priceSchema, priceText as textOfPrice } from '../../base/money/price.ts'
 import { timeText } from '../../base/time.ts'
 import type { PriceDetails } from '../../store/queries/prices.ts'
+import type { Actor } from '../actor.ts'
+import { askerOf } from '../actor.ts'
 import type { ManagementParts } from '../management-parts.ts'
 import { BadPrice, isModelName, priceWarnings, readPrice, setPrice, withdrawPrice } from '../prices/price-changes.ts'
 import type { WebEndpoint } from './endpoint.ts'
@@ -111,8 +113,8 @@ function showPriceWith(parts: ManagementParts): (row: PriceDetails) => z.input<t
   }
 }
 
-async function show(parts: ManagementParts, model: string) {
-  const { newest, current } = await parts.queryWorker.query('price', { model })
+async function show(parts: ManagementParts, model: string, actor: Actor) {
+  const { newest, current } = await parts.queryWorker.query('price', { model }, askerOf(actor))
   return { body: showPriceWith(parts)(requireFound(current)), version: newest }
 }
 
@@ -128,9 +130,10 @@ function readEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
         'model',
       ]),
       answer: listOf(ModelPrice),
-      async run({ query }) {
+      async run({ query, actor }) {
         const pageQuery = buildListQuery(query, null, 'model')
-        return listAnswer(await queryWorker.query('prices', pageQuery), pageQuery, showPriceWith(parts))
+        const page = await queryWorker.query('prices', pageQuery, askerOf(actor))
+        return listAnswer(page, pageQuery, showPriceWith(parts))
       },
     }),
     endpoint({
@@ -163,7 +166,7 @@ function readEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
       summary: 'Show the current price of a model.',
       params,
       answer: ModelPrice,
-      run: ({ params: { model } }) => show(parts, model),
+      run: ({ params: { model }, actor }) => show(parts, model, actor),
     }),
   ]
 }
@@ -181,11 +184,11 @@ function writeEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
       changes: ({ model }) => [`prices/${model}`],
       body: z.strictObject({ price: writtenPrice }),
       answer: ModelPrice.extend(warnings),
-      async run({ params: { model }, body, by }) {
+      async run({ params: { model }, body, by, actor }) {
         const price = parsePriceField(body)
         const noted = priceWarnings(model, parts.catalogue())
         requireDone(await refuseBadModel(() => setPrice(parts, { model, author: by.actor, price }, by)), {})
-        const { body: row, version } = await show(parts, model)
+        const { body: row, version } = await show(parts, model, actor)
         return { body: { ...row, ...shownWarnings(noted) }, version }
       },
     }),

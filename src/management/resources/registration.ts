@@ -79,15 +79,18 @@ export function registrationEndpoints(parts: ManagementParts, signing: SignInSer
       status: 201,
       async run({ body, by, ...visit }) {
         const row = await findInvitation('join', body.token, visit)
-        const hash = await signing.hash(body.password, row.email)
-        const undo = row.member === null ? undefined : await signing.tryJoining(row.member.accountId)
+        const undo = await signing.tryJoining(row)
+        const hash = await signing.hash(body.password, row.email).catch(fault => {
+          undo()
+          throw fault
+        })
         const [personId, { insert, refresh }] = [mintId(), signing.sessions.draft(visit)]
         const { defaultTier: tier } = site.current
         const account = { id: mintId(), tier, credit: '0', creditRef: mintId() } as const
         const newcomer = { name: body.name, password: hash, account, session: insert }
         const input = { digest: digestOpaqueToken(body.token), personId, newcomer, nowMs: dateMs() }
         const result = await writer.run('acceptInvitation', input, { ...by, actor: actorSubject(personId) })
-        if (result.done !== 'email_taken') undo?.()
+        if (result.done !== 'email_taken') undo()
         requireDone(result, { invalid, email_taken: taken })
         return signing.sessions.begun({ personId, sessionId: insert.id, ver: 1 }, refresh, visit)
       },

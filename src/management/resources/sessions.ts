@@ -5,6 +5,7 @@ import { textId } from '../../base/ids.ts'
 import { timeOrNull, timeText } from '../../base/time.ts'
 import type { SessionView } from '../../store/queries/people.ts'
 import type { Actor } from '../actor.ts'
+import { askerOf } from '../actor.ts'
 import type { ManagementParts } from '../management-parts.ts'
 import type { WebEndpoint } from './endpoint.ts'
 import { endpoint, idOf, listOf, listQuery, noContent, time } from './endpoint.ts'
@@ -50,7 +51,8 @@ export function sessionEndpoints({ queryWorker, writer, dateMs }: ManagementPart
       answer: listOf(Session),
       async run({ query, actor }) {
         const pageQuery = buildListQuery({ ...query, person: actor.personId }, null, '-made')
-        return listAnswer(await queryWorker.query('sessions', pageQuery), pageQuery, row => showSession(row, actor))
+        const page = await queryWorker.query('sessions', pageQuery, askerOf(actor))
+        return listAnswer(page, pageQuery, row => showSession(row, actor))
       },
     }),
     endpoint({

@@ -5,7 +5,7 @@ import { Refusal } from '../../base/errors.ts'
 import { hintOf } from '../../base/hints.ts'
 import type { TierView } from '../../store/queries/tiers.ts'
 import type { Actor } from '../actor.ts'
-import { isAtLeast } from '../actor.ts'
+import { askerOf, isAtLeast } from '../actor.ts'
 import type { ManagementParts } from '../management-parts.ts'
 import type { WebEndpoint } from './endpoint.ts'
 import { endpoint, listOf, listQuery, managedBy, noContent, version } from './endpoint.ts'
@@ -54,15 +54,15 @@ export function tierEndpoints({
   dateMs,
 }: ManagementParts): readonly WebEndpoint[] {
   /** Only staff see how many keys there are. */
-  const shownTo =
-    ({ role }: Actor) =>
-    ({ keys, ...tier }: TierView) => ({
-      ...tier,
-      keys: isAtLeast(role, 'support') ? keys : null,
-    })
-  const show = async (tier: string, actor: Actor) => {
-    const row = requireFound(await queryWorker.query('tier', { name: tier }))
-    return { body: shownTo(actor)(row), version: row.version }
+  const countsKeys = ({ role }: Actor): boolean => isAtLeast(role, 'support')
+  const shown = ({ keys = null, ...tier }: Omit<TierView, 'keys'> & { readonly keys?: number | null }) => ({
+    ...tier,
+    keys,
+  })
+  const show = async (name: string, actor: Actor) => {
+    const wanted = { name, countsKeys: countsKeys(actor) }
+    const row = requireFound(await queryWorker.query('tier', wanted, askerOf(actor)))
+    return { body: shown(row), version: row.version }
   }
   return [
     endpoint({
@@ -73,8 +73,8 @@ export function tierEndpoints({
       query: listQuery({}, ['name', 'qpm']),
       answer: listOf(Tier),
       async run({ query, actor }) {
-        const pageQuery = buildListQuery(query, null, 'name')
-        return listAnswer(await queryWorker.query('tiers', pageQuery), pageQuery, shownTo(actor))
+        const pageQuery = { ...buildListQuery(query, null, 'name'), countsKeys: countsKeys(actor) }
+        return listAnswer(await queryWorker.query('tiers', pageQuery, askerOf(actor)), pageQuery, shown)
       },
     }),
     endpoint({

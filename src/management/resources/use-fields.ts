@@ -2,6 +2,7 @@
 
 import { usdText } from '../../base/money/money.ts'
 import { timeOrNull } from '../../base/time.ts'
+import type { Scope } from '../../store/queries/paging.ts'
 import type { QueryResult } from '../../store/queries/queries.ts'
 import type { UseQueries, UseView } from '../../store/queries/use.ts'
 import { USE_DAYS } from '../../store/queries/use.ts'
@@ -24,13 +25,14 @@ export const useFields = {
 
 export const shownUse = ({ lastMs, spent }: UseView) => ({ lastUsed: timeOrNull(lastMs), spent30d: usdText(spent) })
 
-/** The use of the rows of a page by their ids. */
+/** The use of the rows of a page by their ids. `scope`: that of the page, whose turn this query takes, too. */
 export async function usesOf<Name extends keyof UseQueries>(
   { queryWorker, statisticsAggregator, dateMs }: ManagementParts,
   name: Name,
   rows: readonly { readonly id: number }[],
+  scope: Scope | null,
 ): Promise<ReadonlyMap<number, QueryResult<Name>[number]>> {
   await statisticsAggregator.ready()
-  const uses = await queryWorker.query(name, { ids: rows.map(({ id }) => id), nowMs: dateMs() })
+  const uses = await queryWorker.query(name, { ids: rows.map(({ id }) => id), nowMs: dateMs() }, scope?.actorId)
   return new Map(uses.map(use => [use.id, use as QueryResult<Name>[number]]))
 }

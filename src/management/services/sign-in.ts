@@ -14,7 +14,7 @@ import { SignInLimits } from '../../identity/sign-in-limits.ts'
 import { isTotpCode, openTotp, parseRecoveryCode, totpStepOfCode } from '../../identity/totp.ts'
 import type { AuditActor } from '../../store/audit-log/audited-operations.ts'
 import type { SecondFactor } from '../../store/people/people.ts'
-import type { SignInRow } from '../../store/people/people-reader.ts'
+import type { InvitationRow, SignInRow } from '../../store/people/people-reader.ts'
 import { actorSubject } from '../actor.ts'
 import type { ManagementParts } from '../management-parts.ts'
 import type { ClientInfo, Sessions } from '../web/sessions.ts'
@@ -36,7 +36,10 @@ const REGISTRATIONS_OF_SITE = rateOf(100, 3_600_000)
  * leaves a row in the audit log. Counted for each place, so that nobody elsewhere can keep a person waiting.
  */
 const RIGHT_PASSWORDS = rateOf(100, 600_000)
-/** How often invitations to one account may be accepted by new people although somebody has the address already. */
+/**
+ * How often invitations to one account, or to the site with one address, may be accepted by new people although somebody
+ * has the address already.
+ */
 const TAKEN_ADDRESSES = rateOf(10, 3_600_000)
 
 const failed = (detail: string): Refusal => new Refusal('sign_in_failed', detail)
@@ -56,11 +59,11 @@ export interface SignInService {
   /** Counts a registration. The returned function undoes the count. */
   register(visit: ClientInfo): Promise<RefundAttempt>
   /**
-   * Counts an attempt to accept an invitation to this account as a new person, which fails if somebody has the address.
-   * A manager who accepts invitations of the own must not learn this of many addresses. The returned function undoes the
-   * count.
+   * Counts an attempt to accept an invitation as a new person, which fails if somebody has the address. A manager who
+   * accepts invitations of the own must not learn this of many addresses, and must not have passwords hashed without end.
+   * The returned function undoes the count.
    */
-  tryJoining(accountId: number): Promise<RefundAttempt>
+  tryJoining(invitation: Pick<InvitationRow, 'email' | 'member'>): Promise<RefundAttempt>
   /** Returns the hash of a password; throws if the password is too weak. */
   hash(password: string, email: string): Promise<string>
 }
@@ -78,12 +81,18 @@ export function buildSignInService(parts: ManagementParts): SignInService {
   /** Counts an attempt and compares the password. `undo` takes the attempt back. `row`: the person, if there is one. */
   async function tryPassword(name: string, password: string, visit: ClientInfo, row: SignInRow | undefined) {
     const network = networkOf(visit.address)
+    const site = siteOf(visit.address)
+    const right = { counter: rightPasswords, name: `${name}\n${site ?? network}` }
+    await countAttempt([{ ...right, isOnlyChecked: true }]) // before the password is compared, which is what costs
     const isKnown = await reader.people.hasSignedIn(name, network)
-    const undo = await limits.countOrRefuse({ name, network, site: siteOf(visit.address), isKnown })
+    const undo = await limits.countOrRefuse({ name, network, site, isKnown })
     try {
-      return { isRight: await passwords.matches(new Secret(password), row?.password), undo }
+      const isSame = await passwords.matches(new Secret(password), row?.password)
+      const isRight = isSame && row?.disabled === false
+      if (isRight) await countAttempt([right])
+      return { isRight, undo }
     } catch (fault) {
-      undo() // the password was not compared
+      undo() // the password was not compared, or was right
       throw fault
     }
   }
@@ -105,12 +114,9 @@ export function buildSignInService(parts: ManagementParts): SignInService {
 
     async signIn({ email: address, password, code }, visit, by) {
       const email = parseEmail(address) ?? ''
-      const right = { counter: rightPasswords, name: `${email}\n${siteOf(visit.address) ?? networkOf(visit.address)}` }
-      await countAttempt([{ ...right, isOnlyChecked: true }]) // before the password is compared, which is what costs
       const row = await reader.people.byEmail(email)
       const { isRight, undo } = await tryPassword(email, password, visit, row)
-      if (!isRight || row === undefined || row.disabled) throw failed('the address or the password')
-      await countAttempt([right])
+      if (!isRight || row === undefined) throw failed('the address or the password')
       if (row.totp !== undefined && code === undefined) undo()
       const second = readSecondFactor(row, code)
       const { insert, refresh } = sessions.draft(visit)
@@ -134,7 +140,8 @@ export function buildSignInService(parts: ManagementParts): SignInService {
       await guesses.countOrRefuse(networkOf(visit.address))
     },
     guessCode: personId => guesses.countOrRefuse(actorSubject(personId)),
-    tryJoining: accountId => joinings.countOrRefuse(textId('acc', accountId)),
+    tryJoining: ({ email, member }) =>
+      joinings.countOrRefuse(member === null ? email : textId('acc', member.accountId)),
     register({ address }) {
       const site = siteOf(address)
       return countAttempt([

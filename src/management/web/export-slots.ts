@@ -6,7 +6,7 @@ import { Refusal } from '../../base/errors.ts'
 import type { Hint } from '../../base/hints.ts'
 import { hintOf } from '../../base/hints.ts'
 import type { Actor } from '../actor.ts'
-import { actorIdOf, isAtLeast, operator, shareOf } from '../actor.ts'
+import { actorIdOf, askerOf, isAtLeast, operator, shareOf } from '../actor.ts'
 import type { ManagementParts } from '../management-parts.ts'
 
 export interface ExportSlot {
@@ -71,9 +71,10 @@ export class ExportSlots {
     if (isOver || role === undefined || !isAtLeast(role, actor.role)) throw new Refusal('token_invalid', 'export')
   }
 
-  async #accountsOf({ personId, token }: Actor): Promise<readonly number[]> {
+  async #accountsOf(actor: Actor): Promise<readonly number[]> {
+    const { personId, token } = actor
     if (token !== undefined) return token.accountId === null ? [] : [token.accountId]
-    const me = await this.#parts.queryWorker.query('me', { id: personId })
+    const me = await this.#parts.queryWorker.query('me', { id: personId }, askerOf(actor))
     return (me?.accounts ?? []).map(({ accountId }) => accountId)
   }
 

@@ -201,12 +201,12 @@ export const referenceFields: readonly ReferenceField[] = [
   {
     kind: 'other',
     fields: words(
-      'agent_id assistant_id asset assets asset_id asset_ids batch_id bot_id cache_id context_cache_id corpus_id ' +
-        'corpora_id data_store datastore datastore_id dataset_id document_id document_ids generation_id ' +
+      'agent_id assistant_id asset assets asset_id asset_ids batch_id bot_id cache_id context_cache_id ' +
+        'corpus_id corpora_id data_store datastore datastore_id dataset_id document_id document_ids generation_id ' +
         'generation_ids image_id image_ids index_id index_ids interaction_id knowledge_base_id knowledge_base_ids ' +
-        'knowledge_id knowledge_ids library_id library_ids memory_id memory_ids memory_store_id memory_store_ids ' +
-        'prompt_template_name rag_corpus rag_file_ids response_template_name store_id store_ids style_id style_ids ' +
-        'tunnel_id upload_id video_id video_ids',
+        'knowledge_id knowledge_ids knowledge_resource_id knowledge_resource_ids library_id library_ids memory_id ' +
+        'memory_ids memory_store_id memory_store_ids prompt_template_name rag_corpus rag_file_ids ' +
+        'response_template_name store_id store_ids style_id style_ids tunnel_id upload_id video_id video_ids',
     ),
     where: 'fields of other providers, in any object',
     read: texts,

@@ -7,16 +7,12 @@ import type { Steps } from '../engine/steps.ts'
 import type { QueryRunner } from '../engine/store-engine.ts'
 import type { QueryInput, QueryName, QueryResult } from '../queries/queries.ts'
 import { stepQueries } from '../queries/queries.ts'
+import { ownerOf, QueryQueue } from '../queries/query-queue.ts'
 import { refusalOf, sqlStateOf, storageAway } from './faults.ts'
 import type { PostgresPool } from './pools.ts'
-import { WorkQueue } from './work-queue.ts'
 
 /** The pool should have this many connections. */
 export const QUERIES_AT_ONCE = 2
-/** A waiting query is refused after this many times the longest time that one query may take. */
-const QUEUE_WAIT_FACTOR = 2
-
-const overloaded = (): Refusal => new Refusal('overloaded', 'too many queries are waiting', { retryAfterMs: 1_000 })
 
 /** Whether a query continues after a cursor. Its text comes from the caller; all other values were checked before. */
 const hasCursor = (input: unknown): boolean => (input as { readonly after?: unknown } | undefined)?.after !== undefined
@@ -34,20 +30,26 @@ type AnyQuery = (input: unknown) => Steps<unknown>
 
 export class PostgresQueries implements QueryRunner {
   readonly #pool: Pick<PostgresPool, 'readAgain'>
-  readonly #queue: WorkQueue
+  readonly #queue: QueryQueue
+  #isClosed = false
 
   /** The deadline of the pool is that of one statement of a query. */
   constructor(pool: Pick<PostgresPool, 'readAgain'>, { msMax = bounds.queryMsMax }: { readonly msMax?: number } = {}) {
     this.#pool = pool
-    this.#queue = new WorkQueue({ atOnce: QUERIES_AT_ONCE, waitMsMax: QUEUE_WAIT_FACTOR * msMax, late: overloaded })
+    this.#queue = new QueryQueue({ atOnce: QUERIES_AT_ONCE, queryMsMax: msMax })
   }
 
-  async query<Name extends QueryName>(name: Name, input: QueryInput<Name>): Promise<QueryResult<Name>> {
-    if (this.#queue.waitingCount >= bounds.queriesMax) throw overloaded()
+  async query<Name extends QueryName>(
+    name: Name,
+    input: QueryInput<Name>,
+    askerId?: number,
+  ): Promise<QueryResult<Name>> {
+    if (this.#isClosed) throw storageAway('closed')
     if (!Object.hasOwn(stepQueries, name)) throw storageAway(`the query ${name} has no steps for PostgreSQL`)
     const steps = stepQueries[name as keyof typeof stepQueries] as AnyQuery
     try {
-      return (await this.#queue.run(() => this.#pool.readAgain(() => steps(input)))) as QueryResult<Name>
+      const read = (): Promise<unknown> => this.#pool.readAgain(() => steps(input))
+      return (await this.#queue.run(ownerOf(input, askerId), read)) as QueryResult<Name>
     } catch (fault) {
       throw hasCursor(input) && isWrongValue(fault) ? wrongCursor(fault) : refusalOf(fault)
     }
@@ -55,6 +57,7 @@ export class PostgresQueries implements QueryRunner {
 
   /** The pool stays open. */
   close(): void {
-    void this.#queue.close(storageAway('closed'))
+    this.#isClosed = true
+    this.#queue.refuseWaiting(storageAway('closed'))
   }
 }

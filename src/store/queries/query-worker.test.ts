@@ -61,6 +61,14 @@ test('people take turns, and the staff has room of its own', async () => {
   expect(refused[0]).toMatchObject({ reason: { code: 'overloaded' } })
 })
 
+test('a query of a member without a scope takes the turn of the member', async () => {
+  const flood = Array.from({ length: bounds.queriesOfStaffMax + 2 }, () => worker.query('tier', { name: 'pro' }, 1))
+  const ended = Promise.allSettled(flood)
+  expect(await tier('pro')).toMatchObject({ name: 'pro' })
+  const refused = (await ended).filter(({ status }) => status === 'rejected')
+  expect(refused).toHaveLength(flood.length - bounds.queriesOfPersonMax - 1)
+})
+
 test('waiting queries are rejected when the worker closes, and the next query is answered', async () => {
   const waiting = Promise.allSettled([tier('pro'), tier('free')])
   worker.close()
