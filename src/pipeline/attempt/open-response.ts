@@ -9,7 +9,9 @@ import { Refusal } from '../../base/errors.ts'
 import { Proxy } from '../../http/client/proxy.ts'
 import type { IncomingResponse } from '../../http/client/request.ts'
 import { SSE_TYPE } from '../../http/server/event-stream.ts'
-import { readErrorDetail } from '../../protocols/error-detail.ts'
+import { frameData, SseSplitter } from '../../http/sse.ts'
+import { readErrorBody } from '../../protocols/error-detail.ts'
+import type { Protocol } from '../../protocols/protocol.ts'
 import { explainAnswerBound, parseUpstreamJson } from '../../protocols/request/json-body.ts'
 import type { AttemptVerdict } from '../../routing/attempts.ts'
 import { inferStatus, isOverloadError, judgeError } from '../../routing/attempts.ts'
@@ -382,12 +384,22 @@ function unusable({ incoming, channel }: ResponseOpening, detail: string): Attem
   return new AttemptFailed('broken', new Refusal('upstream_unusable', `${channel.id}: ${cleanText(detail, channel)}`))
 }
 
+/** Finds the error in the body of a refusal. Some upstreams send it as the event of a stream. */
+function findError(body: Buffer, protocol: Protocol): UpstreamError | undefined {
+  const { error } = protocol.readAnswer(body) ?? {}
+  if (error !== undefined || !body.includes('data:')) return error
+  const events = new SseSplitter(bounds.answerBytesMax).push(Buffer.concat([body, EVENT_END]))
+  return events.map(event => protocol.readFrame(frameData(event)).error).find(one => one !== undefined)
+}
+
+const EVENT_END = Buffer.from('\n\n')
+
 async function refusedBy(opening: ResponseOpening): Promise<AttemptFailed> {
   const { incoming, candidate } = opening
   const { status } = incoming
   const body = await incoming.readWhole(bounds.errorBodyBytesMax)
-  const readable = body === undefined ? undefined : candidate.upstreamProtocol.readAnswer(body)?.error
-  const detail = body === undefined || readable !== undefined ? undefined : readErrorDetail(parseUpstreamJson(body))
+  const readable = body === undefined ? undefined : findError(body, candidate.upstreamProtocol)
+  const detail = body === undefined || readable !== undefined ? undefined : readErrorBody(body, parseUpstreamJson(body))
   const words = { message: detail ?? `The upstream answered with status ${status}.`, ...readable, status }
   const cause = status === 404 && readable === undefined ? `; ${wrongBaseUrl(opening.channel)}` : ''
   const failed = refusedWith(opening, words, { isReadable: readable !== undefined, cause })
