@@ -85,46 +85,68 @@ export interface ResponseOpening extends AttemptContext {
   readonly reservations: Reservations
 }
 
-export function openResponse(opening: ResponseOpening): Promise<OpenedResponse> {
+export async function openResponse(opening: ResponseOpening): Promise<OpenedResponse> {
   const { incoming } = opening
-  if (incoming.status < 200 || incoming.status > 299) {
-    return refusedBy(opening).then(refused => {
-      throw refused
-    })
-  }
+  if (incoming.status < 200 || incoming.status > 299) throw await refusedBy(opening)
   const encoding = incoming.header('content-encoding')?.trim() || 'identity'
   if (encoding.toLowerCase() !== 'identity') throw unusable(opening, `an answer encoded as ${encoding}`)
   opening.exchange.storage.createdReferences?.begin(opening.channel.id)
   const contentType = typeOf(opening)
-  const streamed = isStream(opening, contentType)
+  const form = await formOf(opening, contentType)
+  const streamed = form === 'events'
+  const isEventType = contentType.startsWith('text/event-stream')
   const { allowsBinaryAnswers, mayNotStream } = opening.candidate.upstreamProtocol
   if (allowsBinaryAnswers && !streamed && !READABLE.test(contentType)) return openStream(opening, contentType)
   if (streamed === opening.hold.call.stream || (mayNotStream && !streamed)) {
-    if (!streamed) return openPlain(opening, contentType)
-    return openStream(opening, contentType.startsWith('text/event-stream') ? contentType : SSE_TYPE)
+    if (!streamed) return openPlain(opening, isEventType ? JSON_TYPE : contentType)
+    return openStream(opening, isEventType ? contentType : SSE_TYPE)
   }
   // Some upstreams stream although a plain answer was requested, or the reverse. The answer is billed, so it is used.
   const { attempt } = opening.exchange
   const native = streamed ? followStream(opening, true) : undefined
   if (native === undefined) attempt.translation ??= buildTranslation(opening)
   const { translation } = attempt
-  const isJson = /^application\/json/i.test(contentType)
   const converter = native ?? (translation && new StreamGatherer(translation))
-  if (converter === undefined || (!streamed && !isJson)) {
+  if (converter === undefined || form === 'other') {
     throw unusable(opening, `answered with ${contentType || 'no content type'}`)
   }
   return streamed ? collectStream(opening, converter) : openPlain(opening, contentType)
 }
 
-/** Types of servers that do not name the type of what they send. */
-const UNNAMED_TYPE = /^(?:text\/plain|application\/octet-stream|$)/i
+type BodyForm = 'events' | 'json' | 'other'
 
-/** A stream may have no type of its own. Anything else has no events of the dialect, and is refused for that. */
-function isStream({ candidate: { provider, upstreamProtocol }, hold }: ResponseOpening, contentType: string): boolean {
+/** Some servers give events and JSON the type of the other, or no type: a body shows by its first character what it is. */
+async function formOf(
+  { candidate: { provider, upstreamProtocol }, incoming }: ResponseOpening,
+  contentType: string,
+): Promise<BodyForm> {
   const { contentType: expected } = streamFormat(provider)
-  if (contentType.toLowerCase().startsWith(expected)) return true
-  const mayBeUnnamed = SSE_TYPE.startsWith(expected) && hold.call.stream && !upstreamProtocol.allowsBinaryAnswers
-  return mayBeUnnamed && UNNAMED_TYPE.test(contentType)
+  const byType = contentType.toLowerCase().startsWith(expected) ? 'events' : 'other'
+  if (upstreamProtocol.allowsBinaryAnswers || !SSE_TYPE.startsWith(expected)) return byType
+  const first = await readFirstCharacter(incoming)
+  return first === '{' || first === '[' ? 'json' : EVENT_STARTS.includes(first) ? 'events' : byType
+}
+
+/** A comment, or one of the fields `data`, `event`, `id` and `retry`. */
+const EVENT_STARTS: readonly string[] = [':', 'd', 'e', 'i', 'r']
+
+/** White space and a byte order mark, in UTF-8. Some servers send lines without text while the model thinks. */
+const BLANKS: ReadonlySet<number> = new Set([0x09, 0x0a, 0x0d, 0x20, 0xef, 0xbb, 0xbf])
+const BLANKS_MAX = 65_536
+
+/** The first character that is no white space; the body is still unread. Empty if there is none. */
+async function readFirstCharacter(incoming: IncomingResponse): Promise<string> {
+  const read: Buffer[] = []
+  let first: number | undefined
+  for (let bytes = 0; first === undefined && bytes < BLANKS_MAX; ) {
+    const { value } = await incoming.read()
+    if (value === undefined) break
+    read.push(value)
+    bytes += value.length
+    first = value.find(byte => !BLANKS.has(byte))
+  }
+  incoming.unread(read.length === 1 ? read[0]! : Buffer.concat(read))
+  return first === undefined ? '' : String.fromCharCode(first)
 }
 
 const USUAL_TYPE = /^(?:application\/json|text\/event-stream)(?:; ?charset=utf-8)?$/i

@@ -271,10 +271,13 @@ function parse(body: Buffer): ReturnType<typeof parseAndFind> {
   }
 }
 
+const BOM = '\ufeff'
+
 /** Parses JSON from an upstream. Undefined if it is invalid or nested too deeply. */
 export function parseUpstreamJson(text: string | Buffer): unknown {
   try {
-    return parseBoundedJson(text.toString(), bounds.jsonDepthMax, parseJson)
+    const json = text.toString()
+    return parseBoundedJson(json.startsWith(BOM) ? json.slice(1) : json, bounds.jsonDepthMax, parseJson)
   } catch {
     return undefined
   }
