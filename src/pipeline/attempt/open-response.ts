@@ -178,15 +178,13 @@ async function collectStream(opening: ResponseOpening, converter: FrameConverter
   const { upstreamProtocol } = candidate
   const reader = new AnswerReader(incoming, exchange, { upstreamProtocol, converter, earlyEnd: converter, watch })
   const whole = (body: Buffer): OpenedResponse => ({ kind: 'plain', contentType: JSON_TYPE, body })
-  let closes = false
   try {
     for (let bytes = 0; bytes <= streamedBytesMax(exchange); ) {
       const piece = await reader.next()
       bytes += piece.value?.byteLength ?? 0
       exchange.lifetime.memory?.keep(bytes)
       for (const frame of reader.take(piece)) {
-        checkFrame(frame, opening, closes)
-        closes ||= frame.reading.kind === 'closing'
+        checkFrame(frame, opening)
         if (frame.reading.kind === 'content') exchange.attempt.firstContentMs ??= exchange.timings.nowMs()
         await opening.reservations.cover(exchange)
         const { bytes: last } = frame // only what is covered becomes part of the answer
@@ -326,16 +324,15 @@ async function openStream(opening: ResponseOpening, contentType: string): Promis
         watch,
       })
   const first: ReadFrame[] = []
-  let [opened, badEnd, closes] = [false, false, false]
+  let [opened, badEnd] = [false, false]
   for (let bytes = 0; bytes <= eventBytesMax(exchange); ) {
     exchange.lifetime.memory?.keep(bytes)
     const piece = await reader.next()
     for (const frame of reader.take(piece)) {
       first.push(frame)
       bytes += frame.bytes.length
-      checkFrame(frame, opening, closes)
+      checkFrame(frame, opening)
       const { kind } = frame.reading
-      closes ||= kind === 'closing'
       if (!opened) badEnd ||= endsBadly(frame, opening)
       opened ||= kind === 'content' || kind === 'closing' || kind === 'terminal'
     }
@@ -374,14 +371,13 @@ function tooLarge({ incoming }: ResponseOpening, bytesMax: number, what = 'It'):
   return new AttemptFailed('broken', answerTooLarge(`${what} has more than ${bytesMax} bytes.`))
 }
 
-/** Throws for a frame that cannot begin an answer. `closes`: the model has finished, and an unknown event spoils nothing. */
-function checkFrame({ reading: { kind, error } }: ReadFrame, opening: ResponseOpening, closes: boolean): void {
+/** Throws for a frame that cannot begin an answer. */
+function checkFrame({ reading: { kind, error } }: ReadFrame, opening: ResponseOpening): void {
   if (error !== undefined) {
     opening.incoming.discard()
     throw refusedInside(opening, error)
   }
-  if (kind === 'garbage' && !closes)
-    throw unusable(opening, 'status 200 with something that is not an event of its dialect')
+  if (kind === 'garbage') throw unusable(opening, 'status 200 with something that is not an event of its dialect')
 }
 
 /**

@@ -237,7 +237,6 @@ function sortFrames(frames: readonly ReadFrame[], keepsUsage: boolean, held: Uin
       passing.push(...held.splice(0), ...closing.splice(0))
       closes = false
     }
-    if (closes && kind === 'garbage') continue // the answer is complete; an unknown event must not spoil it
     if (kind === 'terminal' || kind === 'error' || kind === 'garbage') return { passing, closing, ending: frame }
     closes ||= kind === 'closing'
     if (closes) closing.push(frame.bytes)
