@@ -135,6 +135,18 @@ test.each(beginnings)('%s before a body does not change its form', async (_about
   expect(streamed.text).toEndWith('data: [DONE]\n\n')
 })
 
+test('a byte order mark before embeddings does no harm', async () => {
+  const body = { object: 'list', data: [{ object: 'embedding', index: 0, embedding: [0.5] }], model: 'm' }
+  const json = `\ufeff${JSON.stringify({ ...body, usage: { prompt_tokens: 3, total_tokens: 3 } })}`
+  harness.upstream.plan(scripted(() => sent(200, { 'content-type': 'application/json' }, toBytes(json))))
+  const response = await fetch(`${harness.url}/v1/embeddings`, {
+    method: 'POST',
+    headers: { 'authorization': `Bearer ${key}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ model: 'openai/text-embedding-3-small', input: 'Hello' }),
+  })
+  expect([response.status, await response.json()]).toMatchObject([200, body])
+})
+
 test.each([[''], ['identity'], ['Identity']])('a body encoded as "%s" is not encoded', async encoding => {
   const { response } = await ask(goodWith({ 'content-type': 'application/json', 'content-encoding': encoding }), false)
   expect(response.status).toBe(200)

@@ -271,13 +271,13 @@ function parse(body: Buffer): ReturnType<typeof parseAndFind> {
   }
 }
 
-const BOM = '\ufeff'
+/** Some servers write a byte order mark before JSON. */
+export const withoutBom = (text: string): string => (text.startsWith('\ufeff') ? text.slice(1) : text)
 
 /** Parses JSON from an upstream. Undefined if it is invalid or nested too deeply. */
 export function parseUpstreamJson(text: string | Buffer): unknown {
   try {
-    const json = text.toString()
-    return parseBoundedJson(json.startsWith(BOM) ? json.slice(1) : json, bounds.jsonDepthMax, parseJson)
+    return parseBoundedJson(withoutBom(text.toString()), bounds.jsonDepthMax, parseJson)
   } catch {
     return undefined
   }
