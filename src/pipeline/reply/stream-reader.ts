@@ -232,6 +232,7 @@ export class AnswerReader {
     if (length === 0) return undefined
     const { reading } = this.#repeated
     noteFrame(this.#meter, reading, this.#choices, this.#meter.notReadingSinceMs)
+    this.#noteEnd(reading)
     return { bytes: length === piece.length ? piece : piece.subarray(0, length), reading }
   }
 
