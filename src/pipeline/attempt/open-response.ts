@@ -27,7 +27,7 @@ import type { ReadFrame } from '../reply/stream-reader.ts'
 import { AnswerReader, eventBytesMax, midAnswerError } from '../reply/stream-reader.ts'
 import { cutEnding } from '../settle/ending.ts'
 import type { Reservations } from '../settle/reservation.ts'
-import { noteDelivered, noteUsage, noteUses, resumeReading, stopReading } from '../settle/usage-meter.ts'
+import { noteAnswerEnd, noteDelivered, noteUsage, noteUses, resumeReading, stopReading } from '../settle/usage-meter.ts'
 import type { AttemptContext } from './translation.ts'
 import {
   buildTranslation,
@@ -198,6 +198,7 @@ async function collectStream(opening: ResponseOpening, converter: FrameConverter
       if (piece.value !== undefined) continue
       watch.end()
       checkNotFailed(opening)
+      noteAnswerEnd(exchange.attempt.meter)
       if (exchange.attempt.meter.finished) return whole(reader.missingEnd())
       throw unusable(opening, 'the stream ended before the answer was complete')
     }
