@@ -22,7 +22,7 @@ import {
   refuseFields,
   requireModel,
 } from './request/checks.ts'
-import { isObject, parseBody, parseNestedJson, readJsonObject, unwrapError } from './request/json-body.ts'
+import { isObject, parseBody, parseNestedJson, readJsonObject, unwrapError, withoutBom } from './request/json-body.ts'
 import type { Json } from './request/json-type.ts'
 import { getFormParts, isFile } from './request/large-form.ts'
 import { isReferenceName, isSearchedName } from './request/references.ts'
@@ -194,7 +194,7 @@ export function readFormFlag(json: Json, field: string): boolean {
 /** The object in a body, or an error that is wrapped in a list; else undefined. */
 export function parseAnswerObject(body: Buffer | string): Json | undefined {
   try {
-    const json = unwrapError(parseNestedJson(body.toString('utf8')))
+    const json = unwrapError(parseNestedJson(withoutBom(body.toString('utf8'))))
     return isObject(json) ? json : undefined
   } catch {
     return undefined

@@ -1,9 +1,10 @@
 // The arguments of a tool call reach the caller whole, whether the upstream writes them as JSON text or as an object.
 
 import { describe, expect, test } from 'bun:test'
+import Anthropic from '@anthropic-ai/sdk'
 import { collectAnswer } from '../../src/protocols/neutral/answer-collector.ts'
 import { protocols } from '../../src/protocols/protocols.ts'
-import { openTranslation } from './test-translation.ts'
+import { openTranslation, translateStream, translateWhole } from './test-translation.ts'
 import type { Dialect } from './upstreams.ts'
 
 type Json = Record<string, unknown>
@@ -79,6 +80,70 @@ describe.each(Object.keys(answers) as Dialect[])('the arguments of a call from %
     const { arguments: args } = written.choices[0]!.message.tool_calls[0]!.function
     expect(args).toBe('{}')
   })
+})
+
+/** A call of openai-chat with these arguments, plain and in pieces, for a caller of another dialect. */
+function translated(caller: Dialect, args: string) {
+  const call = (piece: Json) => [{ index: 0, ...piece }]
+  const head = { id: 'c1', type: 'function' }
+  const whole = call({ ...head, function: { name: 'map', arguments: args } })
+  const [one, two] = [openTranslation('openai-chat', caller), openTranslation('openai-chat', caller)]
+  const deltas = [...args].map(letter => ({ function: { arguments: letter } }))
+  const pieces = [{ ...head, function: { name: 'map', arguments: '' } }, ...deltas].map(piece => ({
+    choices: [{ index: 0, delta: { tool_calls: call(piece) } }],
+  }))
+  const last = { choices: [{ index: 0, delta: {}, finish_reason: 'tool_calls' }] }
+  const events = [...pieces, last].map(chunk => `data: ${JSON.stringify(chunk)}\n\n`)
+  return {
+    plain: JSON.parse(
+      translateWhole(one, { choices: [{ message: { tool_calls: whole }, finish_reason: 'tool_calls' }] }),
+    ) as Json,
+    stream: translateStream('openai-chat', two, [Buffer.from(`${events.join('')}data: [DONE]\n\n`)]),
+    losses: two.translation.target.losses.codes,
+  }
+}
+
+/** Reads a stream with the official SDK. */
+function collected(stream: string) {
+  const answer = () => Promise.resolve(new Response(stream, { headers: { 'content-type': 'text/event-stream' } }))
+  const client = new Anthropic({ apiKey: 'x', maxRetries: 0, fetch: answer })
+  return client.messages.stream({ model: 'm', max_tokens: 9, messages: [] }).finalMessage()
+}
+
+const objects: readonly (readonly [args: string, input: Json])[] = [
+  ...['', ' ', 'null', '[]', '[ ]', '{}'].map(args => [args, {}] as const),
+  ['\n{"a":[1]}\n', { a: [1] }],
+  // What is no object becomes an argument of one.
+  ['5', { arguments: 5 }],
+  ['[1]', { arguments: [1] }],
+  ['"{}"', { arguments: '{}' }],
+  ['call me', { arguments: 'call me' }],
+]
+
+test.each(objects)('a caller of Messages gets an object for %j, plain and in a stream', async (args, input) => {
+  const { plain, stream } = translated('anthropic-messages', args)
+  const message = await collected(stream)
+  for (const { content, stop_reason: reason } of [plain, message]) {
+    expect(content).toMatchObject([{ type: 'tool_use', input }])
+    expect(reason).toBe('tool_use')
+  }
+})
+
+test.each(['', 'null', '[]', ' [ ] '])('a caller of Gemini gets a call without arguments for %j', args => {
+  const { plain, stream } = translated('gemini', args)
+  const content = { parts: [{ functionCall: { name: 'map', args: {} } }] }
+  expect(plain).toMatchObject({ candidates: [{ finishReason: 'STOP', content }] })
+  expect(stream).toContain('"functionCall":{"id":"c1","name":"map","args":{}}')
+  expect(stream).toContain('"finishReason":"STOP"')
+})
+
+test('a call of Messages whose arguments are broken in the stream cannot be run', () => {
+  // The SDK repairs the first one to an object without arguments.
+  for (const args of ['{"a":1', '{"a":1}{"a":1}', "{'a':1}", '{"a":NaN}']) {
+    const { stream, losses } = translated('anthropic-messages', args)
+    expect(stream).toContain('"stop_reason":"max_tokens"')
+    expect(losses).toEqual(['tool_arguments', 'finish_reason.malformed'])
+  }
 })
 
 test('the pieces of a call of Gemini are joined, and are no loss', () => {

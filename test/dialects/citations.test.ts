@@ -532,6 +532,36 @@ describe('sources in an answer of gemini', () => {
   })
 })
 
+describe('citations of anthropic-messages', () => {
+  const citation = { type: 'web_search_result_location', url: 'https://a.example', title: 'A', encrypted_index: 'x' }
+  const usage = { input_tokens: 7, output_tokens: 5 }
+  const message = { id: 'msg_1', type: 'message', role: 'assistant', model: 'claude' }
+  const delta = (piece: Json): Json => ({ type: 'content_block_delta', index: 0, delta: piece })
+  /** Streams of a web search have the citation of a block before its text. */
+  const streams = (texts: readonly string[], citedAfter: number): readonly Json[] => {
+    const deltas = texts.map(text => delta({ type: 'text_delta', text }))
+    const cited = delta({ type: 'citations_delta', citation: { ...citation, cited_text: 'words' } })
+    return [
+      { type: 'message_start', message: { ...message, content: [], stop_reason: null, usage } },
+      { type: 'content_block_start', index: 0, content_block: { type: 'text', text: '', citations: [] } },
+      ...deltas.toSpliced(citedAfter, 0, cited),
+      { type: 'content_block_stop', index: 0 },
+      { type: 'message_delta', delta: { stop_reason: 'end_turn', stop_sequence: null }, usage },
+      { type: 'message_stop' },
+    ]
+  }
+
+  test.each([['openai-chat'], ['openai-responses'], ['gemini'], ['ark']] as const)(
+    'are for a caller of %s about the whole text, also if the stream has them before it',
+    async caller => {
+      for (const citedAfter of [0, 1, 2]) {
+        const { cited } = await ask(caller, 'anthropic-messages', streams(['Water ', 'is wet.'], citedAfter))
+        expect(cited).toEqual([{ url: 'https://a.example', title: 'A', start: 0, end: 13 }])
+      }
+    },
+  )
+})
+
 describe('words of a source are not words of the answer', () => {
   const url = 'https://a.example'
   const cited = { type: 'web_search_result_location', url, title: 'A', cited_text: 'c', encrypted_index: 'x' }

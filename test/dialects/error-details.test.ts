@@ -4,7 +4,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { ApiError, GoogleGenAI } from '@google/genai'
 import { jsonAnswer } from '../../tools/fake-upstream/answers.ts'
-import { script } from '../../tools/fake-upstream/script.ts'
+import { bytes, end, head, script, toBytes } from '../../tools/fake-upstream/script.ts'
 import type { Harness } from '../support/gateway.ts'
 import type { Json } from './raw-callers.ts'
 import { rawCallers } from './raw-callers.ts'
@@ -99,6 +99,14 @@ const written: readonly (readonly [body: object, message: string])[] = [
   [wrapped, 'The seed is not supported.'],
   [{ detail: [] }, 'The upstream answered with status 400.'],
   [{ detail: [7, { loc: 'x' }] }, 'The upstream answered with status 400.'],
+  [{ object: 'error', message: { detail: fields } }, FIELDS_TEXT],
+  [{ message: 'The seed is not supported.' }, 'The seed is not supported.'], // Amazon Bedrock
+  [{ Message: 'The seed is not supported.' }, 'The seed is not supported.'],
+  [{ code: 1001, msg: 'The seed is not supported.' }, 'The seed is not supported.'],
+  [{ error_code: 336_003, error_msg: 'The seed is not supported.' }, 'The seed is not supported.'],
+  [{ success: false, errors: [{ code: 7, message: 'No seed.' }, 'No seed at all.'] }, 'No seed.; No seed at all.'],
+  [{ error: [{ message: 'The seed is not supported.' }] }, 'The seed is not supported.'],
+  [{ title: 'Bad Request', status: 400, detail: 'The seed is not supported.' }, 'The seed is not supported.'],
 ]
 
 test.each(written)('the reason in an error of another form reaches every caller: %j', async (body, message) => {
@@ -110,7 +118,50 @@ test.each(written)('the reason in an error of another form reaches every caller:
   }
 })
 
-test('an error of OpenAI may have such a reason in place of its message', async () => {
-  harness.upstream.plan(script(...jsonAnswer(400, JSON.stringify({ object: 'error', message: { detail: fields } }))))
-  expect((await raise('openai-chat', 'openai-chat')).message).toBe(FIELDS_TEXT)
+const bodies: readonly (readonly [about: string, body: string | Uint8Array, message: string])[] = [
+  [
+    'a text',
+    'Failed to read the body: missing field `content` at line 1\n',
+    'Failed to read the body: missing field `content` at line 1',
+  ],
+  ['a text as JSON', '"The seed is not supported."', 'The seed is not supported.'],
+  [
+    'an event',
+    'event: error\ndata: {"error":{"message":"The seed is not supported."}}\n\n',
+    'The seed is not supported.',
+  ],
+  ['an event without its end', 'data: {"error":{"message":"No seed."}}', 'No seed.'],
+  ['a web page', '\n<html><h1>400 Bad Request</h1></html>', 'The upstream answered with status 400.'],
+  ['bytes', new Uint8Array([0x1f, 0x8b, 8, 0, 255]), 'The upstream answered with status 400.'],
+  ['blanks', ' \r\n', 'The upstream answered with status 400.'],
+  ['nothing', '', 'The upstream answered with status 400.'],
+]
+
+function planBody(body: string | Uint8Array): void {
+  const length = toBytes(body).length
+  harness.upstream.plan(script(head(400, { 'content-length': String(length) }), bytes(body), end))
+}
+
+test.each(bodies)('the body of an error may be %s', async (_about, body, message) => {
+  for (const upstream of dialects) {
+    for (const caller of dialects) {
+      planBody(body)
+      expect([caller, upstream, (await raise(caller, upstream, true)).message]).toEqual([caller, upstream, message])
+    }
+  }
+})
+
+test('a text about a context that is too long means the same to callers of other dialects', async () => {
+  for (const body of [
+    '{"message":"Input is too long for requested model."}',
+    'prompt is too long: 9 tokens > 8 maximum',
+  ]) {
+    harness.upstream.plan(script(...jsonAnswer(400, body)))
+    expect((await raise('openai-chat', 'anthropic-messages')).code).toBe('context_length_exceeded')
+  }
+})
+
+test('a text has no secret of the gateway', async () => {
+  planBody('The key sk-gemini is unknown here.')
+  expect((await raise('openai-chat', 'gemini')).message).not.toContain('sk-gemini')
 })

@@ -32,6 +32,8 @@ export interface IncomingResponse {
   headIncludes(words: string): boolean
   /** The next bytes; without a value at the end. Rejects if the connection fails or was closed by discard(). */
   read(): Promise<ResponsePiece>
+  /** Puts back bytes that were read, so that they are read once more. */
+  unread(bytes: Buffer): void
   /**
    * Gives each piece to `take` in the turn of the event loop in which it arrives, until `take` returns false: then
    * resolves with true. Resolves with false at the end. Rejects as `read` does, and with what `take` throws.

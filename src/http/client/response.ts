@@ -78,6 +78,12 @@ export class UpstreamResponse implements IncomingResponse, ConnectionUser {
     return this.#connection === undefined ? Promise.resolve(END) : this.#wait('piece')
   }
 
+  unread(bytes: Buffer): void {
+    if (bytes.length === 0) return
+    this.#pieces.unshift(bytes)
+    this.#bytes += bytes.length
+  }
+
   async readEach(take: (piece: Buffer) => boolean): Promise<boolean> {
     for (let piece = this.#pieces.shift(); piece !== undefined; piece = this.#pieces.shift()) {
       this.#bytes -= piece.length

@@ -9,7 +9,9 @@ import { Refusal } from '../../base/errors.ts'
 import { Proxy } from '../../http/client/proxy.ts'
 import type { IncomingResponse } from '../../http/client/request.ts'
 import { SSE_TYPE } from '../../http/server/event-stream.ts'
-import { readErrorDetail } from '../../protocols/error-detail.ts'
+import { frameData, SseSplitter } from '../../http/sse.ts'
+import { readErrorBody } from '../../protocols/error-detail.ts'
+import type { Protocol } from '../../protocols/protocol.ts'
 import { explainAnswerBound, parseUpstreamJson } from '../../protocols/request/json-body.ts'
 import type { AttemptVerdict } from '../../routing/attempts.ts'
 import { inferStatus, isOverloadError, judgeError } from '../../routing/attempts.ts'
@@ -25,7 +27,7 @@ import type { ReadFrame } from '../reply/stream-reader.ts'
 import { AnswerReader, eventBytesMax, midAnswerError } from '../reply/stream-reader.ts'
 import { cutEnding } from '../settle/ending.ts'
 import type { Reservations } from '../settle/reservation.ts'
-import { noteDelivered, noteUsage, noteUses, resumeReading, stopReading } from '../settle/usage-meter.ts'
+import { noteAnswerEnd, noteDelivered, noteUsage, noteUses, resumeReading, stopReading } from '../settle/usage-meter.ts'
 import type { AttemptContext } from './translation.ts'
 import {
   buildTranslation,
@@ -83,46 +85,68 @@ export interface ResponseOpening extends AttemptContext {
   readonly reservations: Reservations
 }
 
-export function openResponse(opening: ResponseOpening): Promise<OpenedResponse> {
+export async function openResponse(opening: ResponseOpening): Promise<OpenedResponse> {
   const { incoming } = opening
-  if (incoming.status < 200 || incoming.status > 299) {
-    return refusedBy(opening).then(refused => {
-      throw refused
-    })
-  }
+  if (incoming.status < 200 || incoming.status > 299) throw await refusedBy(opening)
   const encoding = incoming.header('content-encoding')?.trim() || 'identity'
   if (encoding.toLowerCase() !== 'identity') throw unusable(opening, `an answer encoded as ${encoding}`)
   opening.exchange.storage.createdReferences?.begin(opening.channel.id)
   const contentType = typeOf(opening)
-  const streamed = isStream(opening, contentType)
+  const form = await formOf(opening, contentType)
+  const streamed = form === 'events'
+  const isEventType = contentType.startsWith('text/event-stream')
   const { allowsBinaryAnswers, mayNotStream } = opening.candidate.upstreamProtocol
   if (allowsBinaryAnswers && !streamed && !READABLE.test(contentType)) return openStream(opening, contentType)
   if (streamed === opening.hold.call.stream || (mayNotStream && !streamed)) {
-    if (!streamed) return openPlain(opening, contentType)
-    return openStream(opening, contentType.startsWith('text/event-stream') ? contentType : SSE_TYPE)
+    if (!streamed) return openPlain(opening, isEventType ? JSON_TYPE : contentType)
+    return openStream(opening, isEventType ? contentType : SSE_TYPE)
   }
   // Some upstreams stream although a plain answer was requested, or the reverse. The answer is billed, so it is used.
   const { attempt } = opening.exchange
   const native = streamed ? followStream(opening, true) : undefined
   if (native === undefined) attempt.translation ??= buildTranslation(opening)
   const { translation } = attempt
-  const isJson = /^application\/json/i.test(contentType)
   const converter = native ?? (translation && new StreamGatherer(translation))
-  if (converter === undefined || (!streamed && !isJson)) {
+  if (converter === undefined || form === 'other') {
     throw unusable(opening, `answered with ${contentType || 'no content type'}`)
   }
   return streamed ? collectStream(opening, converter) : openPlain(opening, contentType)
 }
 
-/** Types of servers that do not name the type of what they send. */
-const UNNAMED_TYPE = /^(?:text\/plain|application\/octet-stream|$)/i
+type BodyForm = 'events' | 'json' | 'other'
 
-/** A stream may have no type of its own. Anything else has no events of the dialect, and is refused for that. */
-function isStream({ candidate: { provider, upstreamProtocol }, hold }: ResponseOpening, contentType: string): boolean {
+/** Some servers give events and JSON the type of the other, or no type: a body shows by its first character what it is. */
+async function formOf(
+  { candidate: { provider, upstreamProtocol }, incoming }: ResponseOpening,
+  contentType: string,
+): Promise<BodyForm> {
   const { contentType: expected } = streamFormat(provider)
-  if (contentType.toLowerCase().startsWith(expected)) return true
-  const mayBeUnnamed = SSE_TYPE.startsWith(expected) && hold.call.stream && !upstreamProtocol.allowsBinaryAnswers
-  return mayBeUnnamed && UNNAMED_TYPE.test(contentType)
+  const byType = contentType.toLowerCase().startsWith(expected) ? 'events' : 'other'
+  if (upstreamProtocol.allowsBinaryAnswers || !SSE_TYPE.startsWith(expected)) return byType
+  const first = await readFirstCharacter(incoming)
+  return first === '{' || first === '[' ? 'json' : EVENT_STARTS.includes(first) ? 'events' : byType
+}
+
+/** A comment, or one of the fields `data`, `event`, `id` and `retry`. */
+const EVENT_STARTS: readonly string[] = [':', 'd', 'e', 'i', 'r']
+
+/** White space and a byte order mark, in UTF-8. Some servers send lines without text while the model thinks. */
+const BLANKS: ReadonlySet<number> = new Set([0x09, 0x0a, 0x0d, 0x20, 0xef, 0xbb, 0xbf])
+const BLANKS_MAX = 65_536
+
+/** The first character that is no white space; the body is still unread. Empty if there is none. */
+async function readFirstCharacter(incoming: IncomingResponse): Promise<string> {
+  const read: Buffer[] = []
+  let first: number | undefined
+  for (let bytes = 0; first === undefined && bytes < BLANKS_MAX; ) {
+    const { value } = await incoming.read()
+    if (value === undefined) break
+    read.push(value)
+    bytes += value.length
+    first = value.find(byte => !BLANKS.has(byte))
+  }
+  incoming.unread(read.length === 1 ? read[0]! : Buffer.concat(read))
+  return first === undefined ? '' : String.fromCharCode(first)
 }
 
 const USUAL_TYPE = /^(?:application\/json|text\/event-stream)(?:; ?charset=utf-8)?$/i
@@ -154,15 +178,13 @@ async function collectStream(opening: ResponseOpening, converter: FrameConverter
   const { upstreamProtocol } = candidate
   const reader = new AnswerReader(incoming, exchange, { upstreamProtocol, converter, earlyEnd: converter, watch })
   const whole = (body: Buffer): OpenedResponse => ({ kind: 'plain', contentType: JSON_TYPE, body })
-  let closes = false
   try {
     for (let bytes = 0; bytes <= streamedBytesMax(exchange); ) {
       const piece = await reader.next()
       bytes += piece.value?.byteLength ?? 0
       exchange.lifetime.memory?.keep(bytes)
       for (const frame of reader.take(piece)) {
-        checkFrame(frame, opening, closes)
-        closes ||= frame.reading.kind === 'closing'
+        checkFrame(frame, opening)
         if (frame.reading.kind === 'content') exchange.attempt.firstContentMs ??= exchange.timings.nowMs()
         await opening.reservations.cover(exchange)
         const { bytes: last } = frame // only what is covered becomes part of the answer
@@ -176,6 +198,7 @@ async function collectStream(opening: ResponseOpening, converter: FrameConverter
       if (piece.value !== undefined) continue
       watch.end()
       checkNotFailed(opening)
+      noteAnswerEnd(exchange.attempt.meter)
       if (exchange.attempt.meter.finished) return whole(reader.missingEnd())
       throw unusable(opening, 'the stream ended before the answer was complete')
     }
@@ -302,16 +325,15 @@ async function openStream(opening: ResponseOpening, contentType: string): Promis
         watch,
       })
   const first: ReadFrame[] = []
-  let [opened, badEnd, closes] = [false, false, false]
+  let [opened, badEnd] = [false, false]
   for (let bytes = 0; bytes <= eventBytesMax(exchange); ) {
     exchange.lifetime.memory?.keep(bytes)
     const piece = await reader.next()
     for (const frame of reader.take(piece)) {
       first.push(frame)
       bytes += frame.bytes.length
-      checkFrame(frame, opening, closes)
+      checkFrame(frame, opening)
       const { kind } = frame.reading
-      closes ||= kind === 'closing'
       if (!opened) badEnd ||= endsBadly(frame, opening)
       opened ||= kind === 'content' || kind === 'closing' || kind === 'terminal'
     }
@@ -350,14 +372,13 @@ function tooLarge({ incoming }: ResponseOpening, bytesMax: number, what = 'It'):
   return new AttemptFailed('broken', answerTooLarge(`${what} has more than ${bytesMax} bytes.`))
 }
 
-/** Throws for a frame that cannot begin an answer. `closes`: the model has finished, and an unknown event spoils nothing. */
-function checkFrame({ reading: { kind, error } }: ReadFrame, opening: ResponseOpening, closes: boolean): void {
+/** Throws for a frame that cannot begin an answer. */
+function checkFrame({ reading: { kind, error } }: ReadFrame, opening: ResponseOpening): void {
   if (error !== undefined) {
     opening.incoming.discard()
     throw refusedInside(opening, error)
   }
-  if (kind === 'garbage' && !closes)
-    throw unusable(opening, 'status 200 with something that is not an event of its dialect')
+  if (kind === 'garbage') throw unusable(opening, 'status 200 with something that is not an event of its dialect')
 }
 
 /**
@@ -382,12 +403,22 @@ function unusable({ incoming, channel }: ResponseOpening, detail: string): Attem
   return new AttemptFailed('broken', new Refusal('upstream_unusable', `${channel.id}: ${cleanText(detail, channel)}`))
 }
 
+/** Finds the error in the body of a refusal. Some upstreams send it as the event of a stream. */
+function findError(body: Buffer, protocol: Protocol): UpstreamError | undefined {
+  const { error } = protocol.readAnswer(body) ?? {}
+  if (error !== undefined || !body.includes('data:')) return error
+  const events = new SseSplitter(bounds.answerBytesMax).push(Buffer.concat([body, EVENT_END]))
+  return events.map(event => protocol.readFrame(frameData(event)).error).find(one => one !== undefined)
+}
+
+const EVENT_END = Buffer.from('\n\n')
+
 async function refusedBy(opening: ResponseOpening): Promise<AttemptFailed> {
   const { incoming, candidate } = opening
   const { status } = incoming
   const body = await incoming.readWhole(bounds.errorBodyBytesMax)
-  const readable = body === undefined ? undefined : candidate.upstreamProtocol.readAnswer(body)?.error
-  const detail = body === undefined || readable !== undefined ? undefined : readErrorDetail(parseUpstreamJson(body))
+  const readable = body === undefined ? undefined : findError(body, candidate.upstreamProtocol)
+  const detail = body === undefined || readable !== undefined ? undefined : readErrorBody(body, parseUpstreamJson(body))
   const words = { message: detail ?? `The upstream answered with status ${status}.`, ...readable, status }
   const cause = status === 404 && readable === undefined ? `; ${wrongBaseUrl(opening.channel)}` : ''
   const failed = refusedWith(opening, words, { isReadable: readable !== undefined, cause })

@@ -16,7 +16,7 @@ import { lossesOf } from '../exchange.ts'
 import { completeEnding, endingOf, logFault, refusalOf } from '../settle/ending.ts'
 import type { Reservations } from '../settle/reservation.ts'
 import type { Settle } from '../settle/settle.ts'
-import { noteDelivered, noteWait } from '../settle/usage-meter.ts'
+import { noteAnswerEnd, noteDelivered, noteWait } from '../settle/usage-meter.ts'
 import type { CallerWriter } from './caller-writer.ts'
 import type { ReadFrame } from './stream-reader.ts'
 import { ConnectionBroke, eventBytesMax } from './stream-reader.ts'
@@ -237,7 +237,6 @@ function sortFrames(frames: readonly ReadFrame[], keepsUsage: boolean, held: Uin
       passing.push(...held.splice(0), ...closing.splice(0))
       closes = false
     }
-    if (closes && kind === 'garbage') continue // the answer is complete; an unknown event must not spoil it
     if (kind === 'terminal' || kind === 'error' || kind === 'garbage') return { passing, closing, ending: frame }
     closes ||= kind === 'closing'
     if (closes) closing.push(frame.bytes)
@@ -266,6 +265,7 @@ function brokenOff(error: UpstreamError | undefined, { channel }: OpenedStream, 
 
 /** The upstream closed without its terminal event: complete if the model had finished, else broken off. */
 function unsaidEnd({ reader }: OpenedStream, { attempt: { meter } }: Exchange): Uint8Array {
+  noteAnswerEnd(meter)
   if (!meter.finished) throw new Refusal('upstream_failed', 'the stream ended before the answer did')
   return reader.missingEnd()
 }

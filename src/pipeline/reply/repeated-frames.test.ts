@@ -57,10 +57,13 @@ function parseAll(protocol: Protocol, whole: Buffer) {
   const splitter = new SseSplitter(1 << 20)
   const frames: SseFrame[] = splitter.push(Buffer.from(whole))
   const written: Buffer[] = []
+  let isWhole = false
   for (const frame of frames) {
     if (hasBlankData(frame) && frameData(frame) === undefined) continue
     const reading = protocol.readFrame(frameData(frame), meter.plausible)
+    if (reading.kind === 'garbage' && isWhole) continue
     noteFrame(meter, reading, 1)
+    if (reading.kind === 'content') isWhole = reading.finishes > 0
     written.push(frame)
     if (reading.kind === 'terminal') break
   }

@@ -9,6 +9,7 @@ import type { IncomingResponse, ResponsePiece } from '../../http/client/request.
 import type { SseFrame } from '../../http/sse.ts'
 import { frameData, hasBlankData, SseSplitter } from '../../http/sse.ts'
 import type { FrameReading } from '../../protocols/neutral/call.ts'
+import { asideFrame } from '../../protocols/neutral/call.ts'
 import type { Protocol } from '../../protocols/protocol.ts'
 import { explainAnswerBound } from '../../protocols/request/json-body.ts'
 import type { EventSplitter } from '../../upstreams/quirks.ts'
@@ -64,6 +65,12 @@ function checkBounds(data = ''): void {
   if (bound !== undefined) throw answerTooLarge(bound)
 }
 
+/** The text of a frame that is JSON instead of the lines of an event. */
+function bareJson(frame: SseFrame): string | undefined {
+  const text = frame.toString('utf8').trim()
+  return text.startsWith('{') || text.startsWith('[') ? text : undefined
+}
+
 /** No more bytes arrive from the upstream, whoever closed the connection. */
 export class ConnectionBroke extends Error {}
 
@@ -94,6 +101,8 @@ export class AnswerReader {
   readonly #choices: number
   /** How many finish events a whole answer has. */
   readonly #finishesMax: number
+  /** The last content was the end of the answer. */
+  #isWhole = false
   readonly #nowMs: () => number
   /** Converts frames where the caller speaks another dialect. */
   readonly #converter: FrameConverter | undefined
@@ -223,12 +232,20 @@ export class AnswerReader {
     if (length === 0) return undefined
     const { reading } = this.#repeated
     noteFrame(this.#meter, reading, this.#choices, this.#meter.notReadingSinceMs)
+    this.#noteEnd(reading)
     return { bytes: length === piece.length ? piece : piece.subarray(0, length), reading }
   }
 
   #isEvent(frame: SseFrame): boolean {
-    const { kind } = this.#protocol.readFrame(frameData(frame), this.#meter.plausible)
+    const { kind } = this.#readFrame(frame, frameData(frame))
     return kind !== 'garbage' && kind !== 'aside'
+  }
+
+  /** Some upstreams write an error without `data:`, as an answer of its own. */
+  #readFrame(frame: SseFrame, data: string | undefined): FrameReading {
+    const bare = data === undefined ? bareJson(frame) : undefined
+    const reading = this.#protocol.readFrame(bare ?? data, this.#meter.plausible)
+    return bare === undefined || reading.kind === 'error' ? reading : asideFrame
   }
 
   discard(): void {
@@ -256,9 +273,13 @@ export class AnswerReader {
     for (const bytes of frames) {
       const data = frameData(bytes)
       if (data === undefined && hasBlankData(bytes)) continue // an SDK would fail to parse it
-      const frameReading = this.#protocol.readFrame(data, this.#meter.plausible)
-      if (frameReading.kind === 'garbage') checkBounds(data)
+      const frameReading = this.#readFrame(bytes, data)
+      if (frameReading.kind === 'garbage') {
+        if (this.#isWhole) continue // an unknown event must not spoil a complete answer
+        checkBounds(data)
+      }
       noteFrame(this.#meter, frameReading, this.#choices, this.#meter.notReadingSinceMs)
+      this.#noteEnd(frameReading)
       this.#repeated?.learn(bytes, frameReading)
       const reading = this.#untilLastFinish(this.#translated ? withError(frameReading) : frameReading)
       this.#createdReferences?.collect(reading.json)
@@ -266,6 +287,13 @@ export class AnswerReader {
       if (reading.kind === 'terminal') break
     }
     return read
+  }
+
+  /** Some upstreams go on after they have said that the model is done. */
+  #noteEnd({ kind, finishes }: FrameReading): void {
+    if (kind === 'content' || kind === 'closing') {
+      this.#isWhole = finishes > 0 && this.#meter.finished && this.#meter.finishes >= this.#finishesMax
+    }
   }
 
   /** One choice or image is finished and others go on: their content must not wait for the end. */

@@ -54,6 +54,8 @@ export interface UsageMeter {
   /** Some content was written to the caller; for streams only. */
   delivered: boolean
   finishes: number
+  /** How many choices the answer has shown, in a dialect without a last event. */
+  choices: number
   /** Every choice is finished. */
   finished: boolean
   /** The upstream's message that it failed in the middle, although the answer is complete in form. */
@@ -91,6 +93,7 @@ export const newMeter = (): UsageMeter => ({
   readsAgain: false,
   delivered: false,
   finishes: 0,
+  choices: 0,
   finished: false,
   failed: undefined,
   failure: undefined,
@@ -167,6 +170,7 @@ export function noteFrame(meter: UsageMeter, reading: FrameReading, choices: num
   meter.soundBytes += reading.soundBytes ?? 0
   if (reading.items !== undefined) noteItems(meter, reading, nowMs)
   meter.finishes += reading.finishes
+  meter.choices = Math.max(meter.choices, reading.choices ?? 0)
   meter.finished = meter.finishes >= choices
   meter.content ||= reading.kind === 'content' || meter.outputBytes > 0
   meter.readsAgain ||= reading.readsAgain === true
@@ -200,6 +204,14 @@ function noteItems(meter: UsageMeter, { items, usesOfAll }: FrameReading, nowMs:
   for (const [unit, count] of Object.entries(usesOfAll ?? {})) {
     meter.uses[unit as Unit] = Math.max(meter.uses[unit as Unit] ?? 0, count)
   }
+}
+
+/**
+ * Notes that the upstream has ended its answer. Where the end of the bytes is its end, it may have fewer choices than were
+ * requested: it is complete if every choice that has begun is finished.
+ */
+export function noteAnswerEnd(meter: UsageMeter): void {
+  meter.finished ||= meter.choices > 0 && meter.finishes >= meter.choices
 }
 
 /** All that has arrived was passed on. */

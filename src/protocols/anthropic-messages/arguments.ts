@@ -1,5 +1,6 @@
 // Converts the arguments of a tool call: JSON text in the neutral form, an object in this dialect.
 
+import { hasNoArguments } from '../neutral/call-arguments.ts'
 import { isObject, parseNestedJson, parseNestedToWrite } from '../request/json-body.ts'
 import type { Json } from '../request/json-type.ts'
 
@@ -9,7 +10,7 @@ import type { Json } from '../request/json-type.ts'
  */
 export function parseArguments(text: string, custom?: boolean): Json {
   if (custom === true) return { input: text }
-  if (text.trim() === '') return {}
+  if (hasNoArguments(text)) return {}
   let value: unknown
   try {
     value = parseNestedToWrite(text)
@@ -17,9 +18,11 @@ export function parseArguments(text: string, custom?: boolean): Json {
     return { arguments: text }
   }
   // A long integer that is to be written is an object, too.
-  if (text.trimStart().startsWith('{')) return value as Json
-  return value === null ? {} : { arguments: value }
+  return mayBeObject(text) ? (value as Json) : { arguments: value }
 }
+
+/** Whether arguments, or their beginning, can be those of an object. */
+export const mayBeObject = (text: string): boolean => text.trimStart().startsWith('{')
 
 /** The free text of a custom tool, which was declared as a function with the one argument `input`. */
 export function unwrapInput(text: string): string {

@@ -3,6 +3,7 @@
 import type { UpstreamError } from '../../base/errors.ts'
 import type { Units } from '../../base/money/usage.ts'
 import { jsonText } from '../../base/text/json-text.ts'
+import { readErrorDetail } from '../error-detail.ts'
 import { findErrorStatus } from '../error-status.ts'
 import type { AnswerReading } from '../neutral/call.ts'
 import { isFailureReason } from '../neutral/finish-reasons.ts'
@@ -88,10 +89,10 @@ const ERROR_STATUS = 502
 
 export function readError(value: unknown): UpstreamError {
   const error: Json = isObject(value) ? value : { message: value }
-  const { message, type, details } = error
+  const { type, details } = error
   return {
     status: findErrorStatus(error, ERROR_STATUS),
-    message: typeof message === 'string' && message !== '' ? message : 'The upstream gave no reason.',
+    message: readErrorDetail(error) ?? 'The upstream gave no reason.',
     ...(typeof type === 'string' && type !== '' && { type }),
     ...(isObject(details) && { details }),
   }

@@ -9,13 +9,14 @@ import { noUsage } from '../../base/money/usage.ts'
 import { writeJson } from '../../base/text/long-integers.ts'
 import type { AnswerEvent, CallOpening, EventWriter, PartOpening } from '../neutral/answer.ts'
 import type { Citation, MediaPart, NativePart } from '../neutral/conversation.ts'
-import { CUT_ARGUMENTS } from '../neutral/cut-call.ts'
+import { CUT_ARGUMENTS, isWholeObject } from '../neutral/cut-call.ts'
 import { addFinishLoss } from '../neutral/finish-reasons.ts'
 import type { ReasoningState } from '../neutral/reasoning-state.ts'
 import { SERVED_TIER_LOSS } from '../neutral/service-tier.ts'
 import { ThoughtPings } from '../neutral/thought-pings.ts'
 import type { AnswerTarget } from '../protocol.ts'
 import type { Json } from '../request/json-type.ts'
+import { mayBeObject, parseArguments } from './arguments.ts'
 import { writeStopReason } from './finish-reason.ts'
 import { HiddenReasoning, hidesReasoning } from './hidden-reasoning.ts'
 import { writeServiceTier, writeTotals, writeUsage } from './usage.ts'
@@ -34,8 +35,10 @@ interface OpenPart {
   closed: boolean
   isCut: boolean
   sealed: ReasoningState | undefined
-  /** The free text of a custom tool, which is written as one argument when it is complete. */
+  /** The arguments of a call, or the free text of a custom tool, which is written as one argument when it is complete. */
   input: string
+  /** The arguments begin as an object, and are written as they arrive. */
+  passesInput: boolean
 }
 
 /** A block that arrives in one piece. */
@@ -49,8 +52,8 @@ const findCallState = (opening: PartOpening): ReasoningState | undefined =>
 const formatEvent = (json: Json): string => `event: ${json.type as string}\ndata: ${writeJson(json)}\n\n`
 
 /** The input of a call that was not written as it arrived. Input that was cut must not be valid JSON. */
-function writeRemainder({ custom }: CallOpening, input: string, isCut: boolean): string | undefined {
-  if (custom !== true) return input !== '' ? undefined : isCut ? CUT_ARGUMENTS : '{}'
+function writeRemainder({ custom }: CallOpening, input: string, isCut: boolean): string {
+  if (custom !== true) return isCut ? CUT_ARGUMENTS : writeJson(parseArguments(input))
   const json = JSON.stringify({ input })
   return isCut ? json.slice(0, -'"}'.length) : json
 }
@@ -75,6 +78,8 @@ export class MessageEventWriter implements EventWriter {
   #ended = false
   #hasCalls = false
   #hasRefusal = false
+  /** SDKs repair the arguments of a call that are no valid JSON, and would run it without some of them. */
+  #hasBadCall = false
   #finish: FinishEvent | undefined
   #usage: Usage | undefined
   #serviceClass: string | undefined
@@ -99,7 +104,9 @@ export class MessageEventWriter implements EventWriter {
     this.#writeReady()
     this.#hidden?.store(this.#request)
     this.#ended = true
-    const { finish = 'other', reason, stopSequence } = this.#finish ?? {}
+    const { finish: given = 'other', reason, stopSequence } = this.#finish ?? {}
+    const finish = this.#hasBadCall && (given === 'calls' || given === 'stop') ? 'malformed' : given
+    if (this.#hasBadCall) this.#request.losses.add('tool_arguments')
     addFinishLoss(this.#request.losses, 'anthropic-messages', { finish, reason })
     const stopReason = writeStopReason(finish, { calls: this.#hasCalls, refused: this.#hasRefusal })
     this.#writeEvent({
@@ -187,6 +194,7 @@ export class MessageEventWriter implements EventWriter {
       isCut: false,
       sealed: findCallState(event),
       input: '',
+      passesInput: false,
     }
     this.#parts.set(event.index, part)
     this.#writeReady()
@@ -247,17 +255,17 @@ export class MessageEventWriter implements EventWriter {
     }
     const { text } = content
     if (text === '') return
-    if (opening.part === 'call' && opening.custom === true) {
-      part.input += text
-      return
-    }
+    if (opening.part === 'call') return this.#writeInput(part, text, opening.custom === true)
     this.#startBlock(part)
     if (opening.part === 'reasoning') this.#writeTextDelta('"thinking_delta","thinking"', text)
-    else if (opening.part !== 'call') this.#writeTextDelta('"text_delta","text"', text)
-    else {
-      part.input = text
-      this.#writeTextDelta('"input_json_delta","partial_json"', text)
-    }
+    else this.#writeTextDelta('"text_delta","text"', text)
+  }
+
+  #writeInput(part: OpenPart, text: string, isCustom: boolean): void {
+    part.input += text
+    const isBegun = part.passesInput
+    part.passesInput ||= !isCustom && mayBeObject(part.input)
+    if (part.passesInput) this.#writeTextDelta('"input_json_delta","partial_json"', isBegun ? text : part.input)
   }
 
   #startCall(part: OpenPart): void {
@@ -276,11 +284,12 @@ export class MessageEventWriter implements EventWriter {
     for (const citation of part.early.splice(0)) this.#writeDelta({ type: 'citations_delta', citation })
   }
 
-  #endBlock({ opening, early, started, input, sealed, isCut }: OpenPart): void {
+  #endBlock({ opening, early, started, input, passesInput, sealed, isCut }: OpenPart): void {
     if (early.length > 0) this.#request.losses.add('citations')
     if (opening.part === 'call') {
-      const remainder = writeRemainder(opening, input, isCut)
-      if (remainder !== undefined) this.#writeDelta({ type: 'input_json_delta', partial_json: remainder })
+      const remainder = passesInput ? '' : writeRemainder(opening, input, isCut)
+      if (remainder !== '') this.#writeDelta({ type: 'input_json_delta', partial_json: remainder })
+      if (passesInput && !isCut && !isWholeObject(input)) this.#hasBadCall = true
     }
     if (opening.part === 'reasoning' && started) {
       this.#writeDelta({ type: 'signature_delta', signature: blocks.buildSignature(sealed) })

@@ -1,6 +1,7 @@
 // Parses JSON objects that arrive as text: arguments of tool calls and results of tools. The objects are only to be
 // written.
 
+import { hasNoArguments } from '../neutral/call-arguments.ts'
 import { parseNestedToWrite } from '../request/json-body.ts'
 import type { Json } from '../request/json-type.ts'
 
@@ -14,8 +15,5 @@ export function parseObject(text: string): Json | undefined {
   }
 }
 
-/** The same for the arguments of a call: empty text and `null` mean that there are none. */
-export function parseArguments(text: string): Json | undefined {
-  const trimmed = text.trim()
-  return trimmed === '' || trimmed === 'null' ? {} : parseObject(trimmed)
-}
+/** The same for the arguments of a call, which may have none. */
+export const parseArguments = (text: string): Json | undefined => (hasNoArguments(text) ? {} : parseObject(text.trim()))

@@ -2,6 +2,7 @@
 
 import type { UpstreamError } from '../../base/errors.ts'
 import { jsonText } from '../../base/text/json-text.ts'
+import { readErrorDetail } from '../error-detail.ts'
 import { findErrorStatus } from '../error-status.ts'
 import type { AnswerReading } from '../neutral/call.ts'
 import { isObject, parseUpstreamJson } from '../request/json-body.ts'
@@ -117,14 +118,14 @@ function countCallBytes({ name, args, partialArgs }: Json): number {
 /** Reads an error object of this dialect; anything else becomes the message of the error. */
 export function readError(value: unknown, status: number): UpstreamError {
   const error: Json = isObject(value) ? value : { message: value }
-  const { message, status: type, details } = error
+  const { status: type, details } = error
   const reasons = Array.isArray(details) ? (details as readonly unknown[]) : []
   const info = reasons.find(detail => isObject(detail) && typeof detail.reason === 'string') as Json | undefined
   const retryAfter = findRetryDelay(reasons)
   const passed = reasons.filter(isPassedDetail)
   return {
     status: findErrorStatus({ code: error.code, status: error.status }, status),
-    message: typeof message === 'string' && message !== '' ? message : 'The upstream gave no reason.',
+    message: readErrorDetail(error) ?? 'The upstream gave no reason.',
     ...(typeof type === 'string' && type !== '' && { type }),
     ...(info !== undefined && { code: info.reason as string }),
     ...(retryAfter !== undefined && { retryAfter }),

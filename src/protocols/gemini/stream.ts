@@ -21,7 +21,8 @@ export function readFrame(data: string | undefined): FrameReading {
   const isUsage = candidates.length === 0 && isObject(chunk.usageMetadata)
   const kind = finishes > 0 ? 'closing' : writes ? 'content' : isUsage ? 'usage' : 'opening'
   const badEnd = candidates.some(candidate => isObject(candidate) && isKnownBadEnd(candidate.finishReason))
-  return { kind, finishes, json: chunk, ...read, ...(badEnd && { badEnd }) }
+  const choices = highestChoice(candidates)
+  return { kind, finishes, json: chunk, ...read, ...(choices > 0 && { choices }), ...(badEnd && { badEnd }) }
 }
 
 /** An unknown reason without content means that the answer was blocked. That is an answer and not a failure. */
@@ -41,3 +42,13 @@ function hasMedia(candidate: unknown): boolean {
 }
 
 const isMediaField = (field: string): boolean => field !== 'text' && field !== 'thought' && field !== 'thoughtSignature'
+
+/** The highest number of a candidate, counted from 1. Some upstreams leave out the index of a candidate. */
+function highestChoice(candidates: readonly unknown[]): number {
+  let highest = 0
+  for (const [position, candidate] of candidates.entries()) {
+    const index = isObject(candidate) ? candidate.index : undefined
+    highest = Math.max(highest, (Number.isSafeInteger(index) ? (index as number) : position) + 1)
+  }
+  return highest
+}

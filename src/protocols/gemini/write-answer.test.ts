@@ -346,7 +346,7 @@ describe('P13: a stream as one array', () => {
 
 /** Whether a part is written. Tool calls whose arguments are not an object are left out. */
 const isWritten = (part: AnswerPart): boolean =>
-  part.kind !== 'call' || part.custom === true || /^\s*(?:\{|null\s*$)/.test(part.arguments)
+  part.kind !== 'call' || part.custom === true || /^\s*(?:\{|(?:null|\[\s*\])\s*$)/.test(part.arguments)
 
 const calls = (original: Answer): readonly string[] =>
   original.choices.flatMap(({ parts }) =>

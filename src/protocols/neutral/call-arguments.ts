@@ -18,3 +18,6 @@ export function readArgumentObject(value: unknown): string {
   const text = readArgumentText(value)
   return text === '' || text === '[]' ? NO_ARGUMENTS : text
 }
+
+/** Whether arguments that are text say that there are none. */
+export const hasNoArguments = (text: string): boolean => /^\s*(?:null|\[\s*\])?\s*$/.test(text)

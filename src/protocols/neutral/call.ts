@@ -212,6 +212,8 @@ export interface FrameReading extends AnswerReading {
   readonly kind: FrameKind
   /** How many choices this event finishes. The terminal event may follow or be missing. */
   readonly finishes: number
+  /** The highest number of a choice in this event, counted from 1. Only for dialects without a last event. */
+  readonly choices?: number
   /** A tool of the provider, or a summary of the input: after it the model reads its input once more. */
   readonly readsAgain?: boolean
   /** A choice ended for a reason that makes an empty answer a failure, unless its upstream bills it. */

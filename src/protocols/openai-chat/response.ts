@@ -182,7 +182,7 @@ export function readError(value: unknown, status: number): UpstreamError {
   const [type, code, param] = [text('type'), text('code'), text('param')]
   return {
     status: findErrorStatus(error, status),
-    message: text('message') ?? readErrorDetail(error.message) ?? 'The upstream gave no reason.',
+    message: readErrorDetail(error) ?? 'The upstream gave no reason.',
     ...(type !== undefined && { type }),
     ...(code !== undefined && { code }),
     ...(param !== undefined && { param }),

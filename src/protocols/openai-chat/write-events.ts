@@ -5,6 +5,7 @@
 import { bounds } from '../../base/bounds.ts'
 import type { Usage } from '../../base/money/usage.ts'
 import type { AnswerEvent, EventWriter, Finish, PartOpening } from '../neutral/answer.ts'
+import type { Citation } from '../neutral/conversation.ts'
 import { CUT_ARGUMENTS } from '../neutral/cut-call.ts'
 import { addFinishLoss } from '../neutral/finish-reasons.ts'
 import { translateServedTier } from '../neutral/service-tier.ts'
@@ -56,6 +57,8 @@ interface PartState {
   /** The start of the part in the text of the choice. */
   start: number
   wrote: boolean
+  /** From the first citation of the whole text on, citations wait for the end of the text. */
+  readonly waiting: Citation[]
 }
 
 type PartEvent = EventOf<'delta'> | EventOf<'cite'> | EventOf<'close'>
@@ -201,7 +204,17 @@ export class ChatEventWriter implements EventWriter {
     if (hasState) choice.steps.push(step)
     const call = isCall ? choice.calls++ : 0
     const queue = isCall ? [] : choice.queues[event.part]
-    const part = { choice, opening: event, step, call, queue, held: [], start: choice.textLength, wrote: false }
+    const part: PartState = {
+      choice,
+      opening: event,
+      step,
+      call,
+      queue,
+      held: [],
+      start: choice.textLength,
+      wrote: false,
+      waiting: [],
+    }
     queue.push(part)
     this.#parts.set(event.index, part)
     return event.part === 'call' ? this.#openCall(choice, event, call) : ''
@@ -238,7 +251,14 @@ export class ChatEventWriter implements EventWriter {
 
   #writePartEvent(part: PartState, event: PartEvent): string {
     if (event.kind === 'delta') return this.#writeDelta(part, event)
-    return event.kind === 'cite' ? this.#cite(part, event) : this.#close(part, event)
+    if (event.kind === 'close') return this.#close(part, event)
+    const { citation } = event
+    const { waiting } = part
+    // Some upstreams cite a text before they write it.
+    const waits = waiting.length > 0 || citation.start === undefined || citation.end === undefined
+    if (waits && waiting.length < CITATIONS_MAX) waiting.push(citation)
+    else this.#cite(part, citation)
+    return ''
   }
 
   #writeDelta(part: PartState, { text, logprobs }: EventOf<'delta'>): string {
@@ -276,17 +296,17 @@ export class ChatEventWriter implements EventWriter {
   /**
    * Collects citations. A choice sends them once, before its end: clients keep only the last list, or refuse a second.
    */
-  #cite({ start, choice }: PartState, { citation }: EventOf<'cite'>): string {
+  #cite({ start, choice }: PartState, citation: Citation): void {
     const { annotations } = choice
     const annotation = writeAnnotation(citation, { start, end: choice.textLength })
     if (annotation === undefined || annotations.length >= CITATIONS_MAX) this.#target.losses.add('citations')
     else annotations.push(annotation)
-    return ''
   }
 
   #close(part: PartState, { index, sealed, isCut = false }: EventOf<'close'>): string {
     this.#parts.delete(index)
     const { choice, opening, step, queue } = part
+    for (const citation of part.waiting) this.#cite(part, citation)
     queue.shift()
     if (queue[0] !== undefined) queue[0].start = choice.textLength
     if (step !== undefined && sealed !== undefined) step.sealed = sealed

@@ -68,6 +68,8 @@ interface Part {
   readonly opening: PartOpening
   readonly text: BufferedText
   readonly annotations: Json[]
+  /** From the first citation of the whole text on, citations wait for the end of the text. */
+  readonly waiting: Citation[]
   readonly probs: Json[]
   /** Undefined until the part has content. */
   position?: ItemPosition
@@ -225,7 +227,7 @@ class Writer implements EventWriter {
             id: this.#items.uniqueCallId(upstreamOpening.id),
           }
         : upstreamOpening
-    const part: Part = { opening, text: new BufferedText(), annotations: [], probs: [], contentIndex: 0 }
+    const part: Part = { opening, text: new BufferedText(), annotations: [], waiting: [], probs: [], contentIndex: 0 }
     this.#parts.set(index, part)
     if (opening.part === 'refusal') this.#hasRefusal = true
     if (opening.part !== 'call') return
@@ -297,6 +299,13 @@ class Writer implements EventWriter {
   #addCitation(index: number, citation: Citation): void {
     const part = this.#parts.get(index)
     if (part?.opening.part !== 'text') return
+    // Some upstreams cite a text before they write it.
+    const waits = part.waiting.length > 0 || citation.start === undefined || citation.end === undefined
+    if (waits) part.waiting.push(citation)
+    else this.#cite(part, citation)
+  }
+
+  #cite(part: Part, citation: Citation): void {
     const annotation = this.#items.writeAnnotation(citation, part.text.length)
     if (annotation === undefined) return
     part.annotations.push(annotation)
@@ -314,6 +323,7 @@ class Writer implements EventWriter {
     const { opening } = part
     if (opening.part === 'call') return this.#closeCall(part, opening, { sealed: sealed ?? opening.sealed, isCut })
     if (opening.part === 'reasoning' && sealed !== undefined) this.#addPart(part)
+    for (const citation of part.waiting) this.#cite(part, citation)
     if (part.position === undefined) {
       if (part.annotations.length > 0) this.#items.addLoss('citations')
       return

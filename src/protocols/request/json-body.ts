@@ -271,10 +271,13 @@ function parse(body: Buffer): ReturnType<typeof parseAndFind> {
   }
 }
 
+/** Some servers write a byte order mark before JSON. */
+export const withoutBom = (text: string): string => (text.startsWith('\ufeff') ? text.slice(1) : text)
+
 /** Parses JSON from an upstream. Undefined if it is invalid or nested too deeply. */
 export function parseUpstreamJson(text: string | Buffer): unknown {
   try {
-    return parseBoundedJson(text.toString(), bounds.jsonDepthMax, parseJson)
+    return parseBoundedJson(withoutBom(text.toString()), bounds.jsonDepthMax, parseJson)
   } catch {
     return undefined
   }
