@@ -52,13 +52,8 @@ function isUserError(fault: Error): boolean {
   return false
 }
 
-/** parseArgs throws a TypeError with a code of its own. */
-const isArgumentError = (fault: Error): boolean => 'code' in fault && String(fault.code).startsWith('ERR_PARSE_ARGS')
-
 function errorMessage(fault: Error): string {
   if (isDamageError(fault)) return damageMessage(fault)
-  // The other sentences of parseArgs explain values that look like options.
-  if (isArgumentError(fault)) return `${fault.message.split('. ')[0]!}. See: weir help`
   return isUserError(fault) ? fault.message : String(fault.stack)
 }
 
@@ -70,5 +65,5 @@ process.stdout.on('error', (fault: { code?: string; message: string }) => {
 process.umask(0o077) // only the owner may read new files of the data folder
 main(process.argv.slice(2)).catch((fault: Error) => {
   process.stderr.write(`weir: ${harmlessLines(errorMessage(fault))}\n`)
-  process.exit(fault instanceof UsageProblem || isArgumentError(fault) ? 2 : 1)
+  process.exit(fault instanceof UsageProblem ? 2 : 1)
 })
