@@ -502,7 +502,8 @@ const doctor = {
   do_versions_differ:
     'This is normal while a new version is being deployed. Otherwise update the gateways that run the older version.',
   database_unreadable: 'The database in {folder} cannot be read: {problem}',
-  do_database_unreadable: 'Restore a backup: weir restore <backup folder>',
+  do_database_unreadable:
+    'If its disk is full, make room. If the file is damaged, restore a backup: weir restore <backup folder>',
   schema_later: 'A later version of Weir wrote the data (schema {found}; this version knows {known}).',
   do_schema_later: 'Use that version, or restore a backup made before it: weir restore <backup folder>',
   not_running: 'No gateway runs on {folder}.',

@@ -1,7 +1,7 @@
 // The main program of the CLI: finds the command and runs it. Answers go to stdout, errors to stderr. Exit codes: 0
 // success, 1 the command failed or found a problem, 2 wrong usage.
 
-import { damageMessage, isDamageError } from '../store/engine/folder-error.ts'
+import { storageMessage } from '../store/engine/folder-error.ts'
 import { printLine } from './commands/command.ts'
 import { cliCommands } from './commands/commands.ts'
 import { describeCommands, helpLines, unknownCommandError, usageLines } from './help.ts'
@@ -53,8 +53,7 @@ function isUserError(fault: Error): boolean {
 }
 
 function errorMessage(fault: Error): string {
-  if (isDamageError(fault)) return damageMessage(fault)
-  return isUserError(fault) ? fault.message : String(fault.stack)
+  return isUserError(fault) ? fault.message : (storageMessage(fault) ?? String(fault.stack))
 }
 
 process.stdout.on('error', (fault: { code?: string; message: string }) => {

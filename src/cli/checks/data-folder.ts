@@ -127,7 +127,8 @@ async function checkDatabase(
       inspection.close()
     }
   } catch (fault) {
-    const remedy = 'Restore a backup: weir restore <backup folder>'
+    const remedy =
+      'If its disk is full, make room. If the file is damaged, restore a backup: weir restore <backup folder>'
     return [problem(path, `The database cannot be read: ${(fault as Error).message}.`, remedy)]
   }
 }

@@ -432,7 +432,7 @@ export const hints: Readonly<Record<HintCode, string>> = {
   versions_differ: '各网关的版本不同：{versions}。',
   do_versions_differ: '部署新版本期间这是正常的。否则请重启较旧的网关。',
   database_unreadable: '{folder} 中的数据库无法读取：{problem}',
-  do_database_unreadable: '请恢复备份：weir restore <备份文件夹>',
+  do_database_unreadable: '如果磁盘已满，请腾出空间；如果文件已损坏，请恢复备份：weir restore <备份文件夹>',
   schema_later: '数据由更新版本的 Weir 写入（结构版本 {found}，本版本只支持到 {known}）。',
   do_schema_later: '请使用该版本，或恢复之前的备份：weir restore <备份文件夹>',
   not_running: '没有网关在 {folder} 上运行。',
