@@ -128,7 +128,11 @@ describe('limits', () => {
       /^--per is not valid: it must be one of: key, account, model/,
     ],
     ['a model of nothing', limitOf('8/minute', { model: '' }), /^--model is not valid: it must have at least 1/],
-    ['a model with blanks', limitOf('8/minute', { model: 'a b' }), /^--model is not valid: it must be visible characters/],
+    [
+      'a model with blanks',
+      limitOf('8/minute', { model: 'a b' }),
+      /^--model is not valid: it must be visible characters/,
+    ],
     ['a list of models', limitOf('8/minute', { model: 'a/b,c/d' }), /^--model is not valid/],
     [
       'a model beyond measure',
