@@ -74,7 +74,7 @@ describe('while a gateway runs', () => {
     ['routes set smart nobody/x', 1, /^weir: nobody\/x: there is no such provider and no such model name\.\n$/],
     ['channels set openai#zzzzzz --weight 1', 1, /^weir: Unknown channel/],
     ['channels set openai#1 --tags A_B', 1, /^weir: --tags is not valid: it must be a word of lower-case letters/],
-    ['channels move openai#1 nope', 1, /^weir: <to> is not valid: it must be an id such as openai#1\.\n$/],
+    ['channels move openai#1 nope', 1, /^weir: <to> is not valid: it must be an id such as relay#1\.\n$/],
     ['channels create opnai', 1, /^weir: Unknown provider "opnai"\. Did you mean "openai"\?\n$/],
     ['channels create openai', 1, /^weir: OpenAI needs a credential, and standard input is empty\.\n$/],
     ['limits set concurrency many', 2, /^weir: A limit of concurrency must be a whole number, such as 20\.\n$/],

@@ -11,10 +11,10 @@ import { managedBy, time } from './endpoint.ts'
 import { jsonValue } from './fields.ts'
 import { Hint } from './hint-schema.ts'
 
-export const providerId = z.string().regex(/^[a-z0-9][a-z0-9-]{0,39}$/, must('must_be_id', { example: 'openai' }))
+export const providerId = z.string().regex(/^[a-z0-9][a-z0-9-]{0,39}$/, must('must_be_id', { example: 'relay' }))
 export const channelId = z
   .string()
-  .regex(/^[a-z0-9][a-z0-9-]{0,39}#[a-z0-9_]{1,40}$/, must('must_be_id', { example: 'openai#1' }))
+  .regex(/^[a-z0-9][a-z0-9-]{0,39}#[a-z0-9_]{1,40}$/, must('must_be_id', { example: 'relay#1' }))
   .meta({
     description: 'The id of the provider, a #, and the fingerprint of its key (for keys in the environment) or an id',
   })
