@@ -37,6 +37,34 @@ test.each(Object.entries(settings))('the setting %s=%j is read', (name, [value, 
   expect(readConfig({ [name]: value })).toMatchObject(expected)
 })
 
+test('a value that a setting does not know is refused, and is not taken for its default', () => {
+  for (const name of ['WEIR_DEMO', 'WEIR_CONSOLE', 'WEIR_ACCESS_LOG']) {
+    for (const value of ['no', 'OFF', 'false', '0']) {
+      expect(() => readConfig({ [name]: value })).toThrow(`${name} must be on or off.`)
+    }
+  }
+  for (const value of ['true', 'ON', 'off']) {
+    expect(() => readConfig({ WEIR_SECURE_COOKIES: value })).toThrow('WEIR_SECURE_COOKIES must be on or auto.')
+  }
+})
+
+test('quotes around a value are named, for every setting', () => {
+  for (const [name, [value]] of Object.entries(settings)) {
+    for (const quoted of [`"${value}"`, `'${value}'`, ` "${value}" `]) {
+      expect(() => readConfig({ [name]: quoted })).toThrow(`${name} has quotes around its value.`)
+    }
+  }
+  expect(readConfig({ WEIR_SITE_NAME: `Anna's "Rapids"` }).siteName).toBe(`Anna's "Rapids"`)
+})
+
+test('a path that only a shell understands is refused', () => {
+  for (const name of ['WEIR_DATA', 'WEIR_CONFIG', 'WEIR_PROVIDERS']) {
+    for (const path of ['~', '~/weir']) expect(() => readConfig({ [name]: path })).toThrow(`${name} has a ~`)
+  }
+  expect(() => readConfig({ WEIR_PROVIDERS: '/a:~/b' })).toThrow('WEIR_PROVIDERS has a ~')
+  expect(readConfig({ WEIR_DATA: '/srv/~weir' }).dataFolder).toBe('/srv/~weir')
+})
+
 test('private hosts and the proxy are read, and invalid values are refused with the name of the setting', () => {
   const env = { WEIR_PRIVATE_HOSTS: 'ollama, 10.0.0.0/8', WEIR_PROXY: 'http://u:p@gate:81' }
   const { privateHosts, proxy } = readConfig(env)

@@ -94,7 +94,7 @@ export class ConfigError extends Error {}
 type Environment = Readonly<Record<string, string | undefined>>
 
 export function readConfig(env: Environment): Config {
-  const text = (name: string, byDefault: string): string => env[name]?.trim() || byDefault
+  const text = (name: string, byDefault: string): string => readText(env, name) || byDefault
   const logLevel = text('LOG_LEVEL', 'info')
   if (!isLogLevel(logLevel)) throw new ConfigError('LOG_LEVEL must be debug, info, warn, error or silent.')
   const trustedProxies = parseTrustedProxies(text('WEIR_TRUSTED_PROXIES', ''))
@@ -105,13 +105,14 @@ export function readConfig(env: Environment): Config {
   if (corsOrigin !== 'none' && corsOrigin !== '*' && !/^https?:\/\/[^/\s]+$/.test(corsOrigin)) {
     throw new ConfigError('WEIR_CORS_ORIGIN must be *, none, or an origin such as https://app.example.com.')
   }
-  const dataFolder = text('WEIR_DATA', 'data')
+  const dataFolder = readPath(env, 'WEIR_DATA') || 'data'
   const processes = readInteger(env, 'WEIR_PROCESSES', { byDefault: 1, min: 1, max: PROCESSES_MAX })
   const processNumber = readInteger(env, 'WEIR_PROCESS', { byDefault: 0, max: PROCESSES_MAX })
   const databaseUrl = parseDatabaseUrl(text('WEIR_DATABASE_URL', ''))
   if ((processes > 1 || processNumber > 0) && databaseUrl === undefined) {
+    const name = processes > 1 ? 'WEIR_PROCESSES' : 'WEIR_PROCESS'
     throw new ConfigError(
-      'WEIR_PROCESSES: Several processes need a PostgreSQL database: set WEIR_DATABASE_URL, or set 1 to use SQLite.',
+      `${name} is set. Several processes need a PostgreSQL database: set WEIR_DATABASE_URL, or remove ${name} to use SQLite.`,
     )
   }
   if (text('WEIR_REDIS_URL', '') !== '' && text('WEIR_DATABASE_URL', '') === '') {
@@ -128,10 +129,10 @@ export function readConfig(env: Environment): Config {
     processNumber,
     processFolder: processNumber <= 1 ? dataFolder : `${dataFolder}/process-${processNumber}`,
     sharesPort: processNumber > 0,
-    configFile: text('WEIR_CONFIG', '') || undefined,
+    configFile: readPath(env, 'WEIR_CONFIG') || undefined,
     logLevel,
     accessLog: parseSwitch(text('WEIR_ACCESS_LOG', 'off'), 'WEIR_ACCESS_LOG'),
-    providerFolders: text('WEIR_PROVIDERS', '')
+    providerFolders: readPath(env, 'WEIR_PROVIDERS')
       .split(':')
       .filter(folder => folder !== ''),
     trustedProxies,
@@ -139,7 +140,7 @@ export function readConfig(env: Environment): Config {
     proxy: parseProxy(text('WEIR_PROXY', '')),
     redisUrl: parseRedisUrl(text('WEIR_REDIS_URL', '')),
     corsOrigin: corsOrigin === 'none' ? '' : corsOrigin,
-    demo: text('WEIR_DEMO', 'on') !== 'off',
+    demo: parseSwitch(text('WEIR_DEMO', 'on'), 'WEIR_DEMO'),
     console: parseSwitch(text('WEIR_CONSOLE', 'on'), 'WEIR_CONSOLE'),
     localServers: parseLocalServers(text('WEIR_LOCAL_SERVERS', 'on')),
     drainDelayMs: readInteger(env, 'WEIR_DRAIN_DELAY_SECONDS', { byDefault: 5, max: 3_600 }) * 1_000,
@@ -158,13 +159,36 @@ export function readConfig(env: Environment): Config {
     attempts: readInteger(env, 'WEIR_ATTEMPTS', { byDefault: 3, min: 1, max: bounds.attemptsPerCallMax }),
     revokedMs: readInteger(env, 'WEIR_REVOKED_SECONDS', { byDefault: 0, max: 3_600 }) * 1_000,
     siteName: text('WEIR_SITE_NAME', 'Weir'),
-    secureCookies: text('WEIR_SECURE_COOKIES', 'auto') === 'on',
+    secureCookies: parseSecureCookies(text('WEIR_SECURE_COOKIES', 'auto')),
     env,
   })
 }
 
 /** An IPv6 address may be written as in a URL. */
 const withoutBrackets = (host: string): string => host.replace(/^\[(.*)\]$/, '$1')
+
+/** The value of a setting; empty if it is not set. */
+function readText(env: Environment, name: string): string {
+  const value = env[name]?.trim() ?? ''
+  // In a file `.env` and in a shell quotes are removed; docker --env-file, for example, keeps them as part of the value.
+  if (/^(["']).*\1$/.test(value)) throw new ConfigError(`${name} has quotes around its value. Write it without them.`)
+  return value
+}
+
+/** The path of a file or a folder, or several with colons between them; empty if it is not set. */
+function readPath(env: Environment, name: string): string {
+  const path = readText(env, name)
+  // Otherwise a folder of this name would be created, and its data would not be found again.
+  if (/(?:^|:)~(?:\/|$)/.test(path)) {
+    throw new ConfigError(`${name} has a ~ for the home folder, which only a shell knows. Write the whole path.`)
+  }
+  return path
+}
+
+function parseSecureCookies(text: string): boolean {
+  if (text !== 'on' && text !== 'auto') throw new ConfigError('WEIR_SECURE_COOKIES must be on or auto.')
+  return text === 'on'
+}
 
 function parseSwitch(text: string, name: string): boolean {
   if (text !== 'on' && text !== 'off') throw new ConfigError(`${name} must be on or off.`)
@@ -230,14 +254,14 @@ function parseRedisUrl(text: string): Secret | undefined {
 }
 
 function readMetricsAddress(env: Environment): Config['metrics'] {
-  const host = env.METRICS_HOST?.trim() || '127.0.0.1'
-  if (!env.METRICS_PORT?.trim()) return undefined
+  const host = readText(env, 'METRICS_HOST') || '127.0.0.1'
+  if (readText(env, 'METRICS_PORT') === '') return undefined
   return { host: withoutBrackets(host), port: readInteger(env, 'METRICS_PORT', { byDefault: 0, max: 65_535 }) }
 }
 
 function readInteger(env: Environment, name: string, range: { byDefault: number; min?: number; max: number }): number {
-  const text = env[name]?.trim()
-  if (!text) return range.byDefault
+  const text = readText(env, name)
+  if (text === '') return range.byDefault
   const value = Number(text)
   const { min = 0, max } = range
   if (!/^\d+$/.test(text) || value < min || value > max) {

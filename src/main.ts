@@ -22,6 +22,7 @@ import { accessLog, watchCalls } from './boot/call-listeners.ts'
 import { Drain } from './boot/drain.ts'
 import type { GatewayWatch } from './boot/gateway-status.ts'
 import { watchGateway } from './boot/gateway-status.ts'
+import { gatewaySettings, hostInUrl, listenOrFail, metricsSettings } from './boot/listen-fault.ts'
 import { readCatalogue } from './boot/load-catalogue.ts'
 import { checkDatabaseUrl } from './boot/open-engine.ts'
 import type { LimitProcesses } from './boot/open-limits.ts'
@@ -319,8 +320,8 @@ async function openGateway(parts: GatewayParts): Promise<Gateway> {
   // The port is bound before the configuration file is applied, so that a port that is taken stops the start before that.
   const messageBytesMax = Math.min(bodyBounds.bytesMax, bounds.bodyBytesMax)
   const listening = { idleSeconds, answeredSeconds, messageBytesMax }
-  const server = listenOrFail(config, () => listen({ ...config, answer, ...listening }))
-  const url = `http://${inUrl(config.host)}:${server.port}`
+  const server = listenOrFail(config, gatewaySettings, () => listen({ ...config, answer, ...listening }))
+  const url = `http://${hostInUrl(config.host)}:${server.port}`
   // Not until there is no call at all: new ones arrive meanwhile, and are refused.
   const endCalls = (): Promise<void> =>
     underWay.endAll({ outcome: 'gateway_fault', refusal: new Refusal('storage_away', 'this process was fenced') })
@@ -448,9 +449,9 @@ function startMetricsServer(
   { log, opened }: Pick<GatewayParts, 'opened'> & { readonly log: Log },
 ): string | null {
   if (metrics === undefined || listen === undefined) return null
-  const server = listenOrFail(metrics, listen)
+  const server = listenOrFail(metrics, metricsSettings, listen)
   opened.push(server)
-  const address = `http://${inUrl(metrics.host)}:${server.port}/metrics`
+  const address = `http://${hostInUrl(metrics.host)}:${server.port}/metrics`
   log.info('metrics', { address })
   return address
 }
@@ -476,20 +477,5 @@ async function isStoreHealthy({ reader, writer, engine }: Store): Promise<boolea
     return writer.isHealthy
   } catch {
     return false
-  }
-}
-
-const inUrl = (host: string): string => (host.includes(':') ? `[${host}]` : host)
-
-/** An address that cannot be used is a mistake in the configuration. */
-function listenOrFail<T>({ host, port }: { host: string; port: number }, start: () => T): T {
-  try {
-    return start()
-  } catch (fault) {
-    const remedy =
-      (fault as NodeJS.ErrnoException).code === 'EADDRINUSE'
-        ? ' Stop the program that uses it, or set another port.'
-        : ''
-    throw new ConfigError(`Cannot listen on ${inUrl(host)}:${port}: ${(fault as Error).message}${remedy}`)
   }
 }

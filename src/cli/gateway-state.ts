@@ -8,11 +8,11 @@ const ANSWER_MS_MAX = 3_000
 
 /** Undefined if no gateway runs on this folder; silent if it does not answer. */
 export async function askState(folder: string): Promise<GatewayState | 'silent' | undefined> {
-  const reply = sendControlRequest(controlSocketOf(folder), { method: 'POST', path: '/machine/doctor' })
+  // The request is aborted, and not only left behind: an open one would keep the command from ending.
+  const signal = AbortSignal.timeout(ANSWER_MS_MAX)
+  const answer = await sendControlRequest(controlSocketOf(folder), { method: 'POST', path: '/machine/doctor' }, signal)
     .then(response => response?.json() as Promise<unknown> | undefined)
     .catch(() => 'silent')
-  const timeout = new Promise<'silent'>(resolve => setTimeout(() => resolve('silent'), ANSWER_MS_MAX).unref())
-  const answer = await Promise.race([reply, timeout])
   if (answer === undefined || answer === 'silent') return answer
   const { state = null } = answer as { readonly state?: GatewayState | null }
   return state ?? 'silent'

@@ -28,7 +28,9 @@ export function parseSwitch(given: Given, name: string): boolean | undefined {
 export function parseNumber(given: Given, name: string): number | null | undefined {
   if (given === undefined || given === NONE) return given === undefined ? undefined : null
   if (/^\d{1,15}$/.test(text(given))) return Number(given)
-  throw new UsageProblem(`${name} must be a whole number.`)
+  throw new UsageProblem(
+    /^\d+$/.test(text(given)) ? `${name} is too large.` : `${name} must be a whole number, not negative.`,
+  )
 }
 
 /** The words of a list that is separated by commas. */
@@ -75,29 +77,38 @@ export function parseMoment(given: Given, name: string): string | null | undefin
     : daysAhead(days)
 }
 
-/** A number of days, at least one. Dates have no more. */
-export function parseDays(given: Given, name: string): number | undefined {
+/** A number of days, at least one. */
+export function parseDays(given: Given, name: string, max: number): number | undefined {
   if (given === undefined) return undefined
-  if (/^[1-9]\d{0,4}$/.test(text(given))) return Number(given)
-  throw new UsageProblem(`${name} must be a number of days, from 1 to 99999.`)
+  if (/^[1-9]\d{0,4}$/.test(text(given)) && Number(given) <= max) return Number(given)
+  throw new UsageProblem(`${name} must be a number of days, from 1 to ${max}.`)
 }
 
 export const daysAhead = (days: number | string): string => new Date(Date.now() + Number(days) * DAY_MS).toISOString()
 
+const DAY = /^\d{4}-\d\d-\d\d$/
+const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,3})?)?Z$/
+
+/** Undefined for a day that its month does not have, such as February 31. Date.parse takes it for a later one. */
+function isoOf(given: Given, form: RegExp): string | undefined {
+  const ms = form.test(text(given)) ? Date.parse(text(given)) : Number.NaN
+  const iso = Number.isNaN(ms) ? undefined : new Date(ms).toISOString()
+  return iso?.startsWith(text(given).slice(0, 10)) ? iso : undefined
+}
+
+/** The midnight in UTC at which a day begins. */
+export function parseDay(given: Given, name: string): string {
+  const iso = isoOf(given, DAY)
+  if (iso !== undefined) return iso
+  throw new UsageProblem(`${name} must be a day such as 2027-01-31 (UTC).`)
+}
+
 /** A day or a time in UTC. */
 export function parseTime(given: Given, subject: string, others = ''): string {
-  const ms = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,3})?)?Z)?$/.test(text(given))
-    ? Date.parse(text(given))
-    : Number.NaN
-  // Date.parse accepts days that a month does not have, such as February 31.
-  const isReal = !Number.isNaN(ms) && new Date(ms).toISOString().startsWith(text(given).slice(0, 10))
-  if (isReal) return new Date(ms).toISOString()
-  const forms = [
-    'a day such as 2027-01-31 (UTC)',
-    'a time such as 2027-01-31T12:00Z',
-    ...(others === '' ? [] : [others]),
-  ]
-  throw new UsageProblem(`${subject} ${forms.join(', ')}.`)
+  const iso = isoOf(given, DAY) ?? isoOf(given, TIME)
+  if (iso !== undefined) return iso
+  const rest = others === '' ? ' or a time such as 2027-01-31T12:00Z' : `, a time such as 2027-01-31T12:00Z, ${others}`
+  throw new UsageProblem(`${subject} a day such as 2027-01-31 (UTC)${rest}.`)
 }
 
 /** Two options of which only one may be used: true, false, or undefined if neither was used. */

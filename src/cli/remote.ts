@@ -31,7 +31,9 @@ export function parseOrigin(value: unknown): string {
   const url = URL.canParse(text) ? new URL(text) : undefined
   const isValid = url !== undefined && /^https?:$/.test(url.protocol) && url.username === '' && url.password === ''
   if (!isValid)
-    throw new Problem('The URL of the gateway is missing or invalid. Example: --url https://weir.example.com')
+    throw new Problem(
+      'The URL of the gateway (--url or WEIR_URL) is missing or invalid. Example: https://weir.example.com',
+    )
   return url.origin
 }
 
@@ -130,6 +132,7 @@ export interface RemoteRequest {
 
 /** Returns the response body unchanged. `at`: the URL of the gateway; only needed with WEIR_TOKEN. */
 export async function sendRemoteRequest(ask: RemoteRequest, at: string | undefined): Promise<string> {
+  if (ask.method === 'GET' && ask.body !== undefined) throw new UsageProblem('GET takes no body: leave the JSON out.')
   const gateway = remoteGateway(at)
   const response =
     gateway === undefined ? await sendInSession(ask, at) : await send(gateway.url, { ...ask, token: gateway.token })
@@ -166,8 +169,18 @@ async function send(url: string, ask: AuthorizedRequest): Promise<RemoteResponse
   return { status: response.status, text, cookie: newCookie ? new Secret(newCookie) : undefined }
 }
 
-const requestFailed = (url: string, fault: unknown): Problem =>
-  new Problem(`The request to ${url} failed: ${(fault as Error).message}`)
+function requestFailed(url: string, fault: unknown): Problem {
+  const { message } = fault as Error
+  if (message.startsWith('ECONNREFUSED')) {
+    return new Problem(`No gateway listens at ${url}. Start it, or correct the URL (--url or WEIR_URL).`)
+  }
+  if (message.startsWith('UnexpectedRedirect')) {
+    return new Problem(
+      `The server at ${url} redirects to another URL, perhaps with https. Give the URL of the gateway itself.`,
+    )
+  }
+  return new Problem(`The request to ${url} failed: ${message}`)
+}
 
 /** Resolves when the head of the response has arrived; an export may take long after that. */
 async function request(url: string, { method, path, body, cookie, token }: AuthorizedRequest): Promise<Response> {

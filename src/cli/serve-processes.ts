@@ -1,5 +1,6 @@
 // The parent of several gateway processes: passes signals on, and serves the sum of their metrics.
 
+import { gatewaySettings, listenOrFail, metricsSettings } from '../boot/listen-fault.ts'
 import { memoryBytesMax } from '../boot/runtime.ts'
 import type { Config } from '../config.ts'
 import { ConfigError } from '../config.ts'
@@ -25,7 +26,9 @@ export async function serveProcesses(
 ): Promise<void> {
   // Processes of one gateway share their port, so none of them would notice that another program uses it.
   if (config.port === 0) throw new ConfigError('Several processes need a fixed port: set PORT.')
-  listenOrFail(config, () => Bun.listen({ hostname: config.host, port: config.port, socket: { data() {} } })).stop(true)
+  listenOrFail(config, gatewaySettings, () =>
+    Bun.listen({ hostname: config.host, port: config.port, socket: { data() {} } }),
+  ).stop(true)
   const metrics = openMetricsSum(config)
   const memoryBytes = (config.memoryBytesMax ?? memoryBytesMax()) / config.processes
   const memory = { WEIR_MEMORY_MB: String(Math.max(1, Math.floor(memoryBytes / MEGABYTE))) }
@@ -45,14 +48,6 @@ export async function serveProcesses(
   process.exit((await processes.ended) ? 0 : 1)
 }
 
-function listenOrFail<T>({ host, port }: { host: string; port: number }, start: () => T): T {
-  try {
-    return start()
-  } catch (fault) {
-    throw new ConfigError(`Cannot listen on ${host}:${port}: ${(fault as Error).message}`)
-  }
-}
-
 interface MetricsOfProcesses {
   begin(number: number, url: string | null): void
   end(number: number): void
@@ -68,7 +63,7 @@ function openMetricsSum({ metrics: address }: Config): MetricsOfProcesses | unde
     // The process may have ended meanwhile.
     if (urls.get(number) === url) sum.note(number, text)
   }
-  listenOrFail(address, () =>
+  listenOrFail(address, metricsSettings, () =>
     listenText({
       ...address,
       path: '/metrics',

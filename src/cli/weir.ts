@@ -1,7 +1,7 @@
 // The main program of the CLI: finds the command and runs it. Answers go to stdout, errors to stderr. Exit codes: 0
 // success, 1 the command failed or found a problem, 2 wrong usage.
 
-import { damageMessage, isDamageError } from '../store/engine/folder-error.ts'
+import { storageMessage } from '../store/engine/folder-error.ts'
 import { printLine } from './commands/command.ts'
 import { cliCommands } from './commands/commands.ts'
 import { describeCommands, helpLines, unknownCommandError, usageLines } from './help.ts'
@@ -52,14 +52,8 @@ function isUserError(fault: Error): boolean {
   return false
 }
 
-/** parseArgs throws a TypeError with a code of its own. */
-const isArgumentError = (fault: Error): boolean => 'code' in fault && String(fault.code).startsWith('ERR_PARSE_ARGS')
-
 function errorMessage(fault: Error): string {
-  if (isDamageError(fault)) return damageMessage(fault)
-  // The other sentences of parseArgs explain values that look like options.
-  if (isArgumentError(fault)) return `${fault.message.split('. ')[0]!}. See: weir help`
-  return isUserError(fault) ? fault.message : String(fault.stack)
+  return isUserError(fault) ? fault.message : (storageMessage(fault) ?? String(fault.stack))
 }
 
 process.stdout.on('error', (fault: { code?: string; message: string }) => {
@@ -70,5 +64,5 @@ process.stdout.on('error', (fault: { code?: string; message: string }) => {
 process.umask(0o077) // only the owner may read new files of the data folder
 main(process.argv.slice(2)).catch((fault: Error) => {
   process.stderr.write(`weir: ${harmlessLines(errorMessage(fault))}\n`)
-  process.exit(fault instanceof UsageProblem || isArgumentError(fault) ? 2 : 1)
+  process.exit(fault instanceof UsageProblem ? 2 : 1)
 })

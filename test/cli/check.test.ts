@@ -134,6 +134,18 @@ const rows: Record<string, readonly [bring: () => unknown, about: string | RegEx
   'invalid private hosts': [() => (env.WEIR_PRIVATE_HOSTS = 'a b'), 'WEIR_PRIVATE_HOSTS', /Correct WEIR_PRIVATE_HOSTS/],
   'a setting that is misspelt': [() => (env.WEIR_ATEMPTS = '2'), 'WEIR_ATEMPTS', /Did you mean WEIR_ATTEMPTS\?/],
   'an unknown setting': [() => (env.WEIR_FASTER = 'on'), 'WEIR_FASTER', /^Remove it/],
+  'a setting with a prefix that it does not have': [() => (env.WEIR_PORT = '80'), 'WEIR_PORT', /^Did you mean PORT\?$/],
+  'a key with our prefix': [() => (env.WEIR_OPENAI_API_KEY = 'x'), 'WEIR_OPENAI_API_KEY', /mean OPENAI_API_KEY\?$/],
+  'a setting whose prefix is misspelt': [() => (env.WIER_DEMO = 'off'), 'WIER_DEMO', /^Did you mean WEIR_DEMO\?$/],
+  'a setting in lower case': [() => (env.weir_demo = 'off'), 'weir_demo', /^Did you mean WEIR_DEMO\?$/],
+  'a host that is not of this machine': [() => (env.HOST = '192.0.2.1'), 'HOST', /^Set HOST to an address/],
+  'a host that is a URL': [() => (env.HOST = 'http://127.0.0.1'), 'HOST', /^Set HOST to an address/],
+  'a host of metrics that is no address': [
+    () => Object.assign(env, { METRICS_HOST: '999.1.1.1', METRICS_PORT: '0' }),
+    'METRICS_HOST',
+    /^Set METRICS_HOST to an address/,
+  ],
+  'a number of a process without a database': [() => (env.WEIR_PROCESS = '1'), 'WEIR_PROCESS', /Correct WEIR_PROCESS,/],
   "a vendor's variable that is misspelt": [() => (env.GEMINI_APIKEY = 'x'), 'GEMINI_APIKEY', /GEMINI_API_KEY\?/],
   'a variable of a vendor with two letters swapped': [
     () => (env.OPENAI_BASE_ULR = 'x'),
@@ -190,6 +202,15 @@ const rows: Record<string, readonly [bring: () => unknown, about: string | RegEx
     },
     /data$/,
     /chmod 700/,
+  ],
+  'a data folder that is a file': [() => writeFileSync(folder, 'x'), 'WEIR_DATA', /^Set WEIR_DATA to another folder/],
+  'a data folder below a file': [
+    () => {
+      writeFileSync(join(home, 'file'), 'x', { mode: 0o644 })
+      env.WEIR_DATA = join(home, 'file', 'data')
+    },
+    'WEIR_DATA',
+    /^Set WEIR_DATA to another folder/,
   ],
   'a restore that was cut off': [
     () => {

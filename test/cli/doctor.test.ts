@@ -255,6 +255,11 @@ describe('weir doctor on a stopped or damaged gateway', () => {
   test('reports not_answering', async () => {
     const silentSocket = listenControl(join(folder, 'weir.sock'), () => new Promise(() => {}))
     expect(await findingIds(await readFacts(folder))).toEqual(['not_answering'])
+    // An open request must not keep the commands from ending.
+    expect((await weir(folder, 'doctor')).stdout).toContain('A gateway is running but does not answer.')
+    expect((await weir(folder, 'check', { WEIR_CALLS_MAX: '100' })).stdout).toContain(
+      'Weir can start with these settings.',
+    )
     silentSocket.close()
     rmSync(join(folder, 'weir.sock'), { force: true })
   })

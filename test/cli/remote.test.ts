@@ -58,6 +58,8 @@ describe('a remote session', () => {
     expect(JSON.parse((await weir(['api', 'POST', '/api/web/tiers', '-'], body)).out)).toMatchObject({ qpm: 5 })
     const bare = await weir(['api', 'POST', '/api/web/tiers'])
     expect([bare.code, bare.err]).toEqual([2, expect.stringContaining('The body is missing: give JSON after')])
+    const withBody = await weir(['api', 'GET', '/api/web/me', '{}'])
+    expect([withBody.code, withBody.err]).toEqual([2, 'weir: GET takes no body: leave the JSON out.\n'])
     expect(await weir(['api', 'PATCH', '/api/web/tiers/remote', '{"qpm":0}'])).toMatchObject({
       code: 1,
       out: '',
@@ -128,6 +130,23 @@ describe('with WEIR_TOKEN', () => {
       expect([code, out, err]).toEqual([1, '', expect.stringContaining('This service token was revoked.')])
       expect(err).not.toContain(token)
     }
+  })
+
+  test('a URL at which no gateway listens, or that redirects, is named in words of ours', async () => {
+    const moved = Bun.serve({
+      hostname: '127.0.0.1',
+      port: 0,
+      fetch: () => Response.redirect('https://weir.example.com'),
+    })
+    const at = (url: string) => weir(['keys', 'list'], '', { WEIR_TOKEN: 'wst-x', WEIR_URL: url })
+    const url = moved.url.origin
+    expect((await at(url)).err).toBe(
+      `weir: The server at ${url} redirects to another URL, perhaps with https. Give the URL of the gateway itself.\n`,
+    )
+    await moved.stop(true)
+    expect((await at(url)).err).toBe(
+      `weir: No gateway listens at ${url}. Start it, or correct the URL (--url or WEIR_URL).\n`,
+    )
   })
 
   test('nothing happens on this machine instead: commands of the machine, and half of the settings, are refused', async () => {

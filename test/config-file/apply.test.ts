@@ -430,7 +430,7 @@ webhooks: [{url: "http://10.0.0.1/", events: [balance.low]}]`
     )
     expect(await alone('export --only ,', '')).toMatchObject({
       code: 2,
-      stderr: expect.stringContaining('--only must name a list. Lists: settings, '),
+      stderr: expect.stringContaining('The value of --only is empty.'),
     })
   })
 

@@ -232,7 +232,18 @@ const cases: readonly (readonly [what: string, file: string, problem: string | R
     `a: &a [${'x,'.repeat(50)}x]\nb: &b [${'*a,'.repeat(20)}*a]\nc: &c [${'*b,'.repeat(20)}*b]\nd: [${'*c,'.repeat(20)}*c]`,
     'weir.yaml: there are too many aliases (*name).',
   ],
-  ['brackets without end', '['.repeat(100_000), /^weir\.yaml(:1)?: .*(stack|deeply)/],
+  ['an alias inside of its anchor', '&a [*a]', 'weir.yaml: an alias (*name) is inside of its own anchor (&name).'],
+  [
+    'an entry that contains itself',
+    'accounts:\n  - &a {name: a, tier: *a}',
+    /an alias \(\*name\) is inside of its own/,
+  ],
+  ['brackets without end', '['.repeat(100_000), 'weir.yaml: the file is nested too deeply.'],
+  [
+    'many brackets',
+    `a: ${'['.repeat(3_000)}${']'.repeat(3_000)}`,
+    /^weir\.yaml(:1: a: there is no such field|: the file is nested too)/,
+  ],
   [
     'a file that is too large',
     '#'.repeat(5 * 1024 * 1024),

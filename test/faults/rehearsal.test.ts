@@ -152,9 +152,9 @@ describe('the command weir fake-upstream', () => {
     ['--fault F37', 'There is no fault F37. See: weir fake-upstream --list'],
     ['--fault F1 --every 2', 'F1 affects a whole address, and so every call to it: leave out --every'],
     ['--dialect french', 'There is no dialect french'],
-    ['--scale 0', '--scale cannot be 0'],
-    ['--port 65536', '--port cannot be 65536'],
-    ['--every 1.5', '--every cannot be 1.5'],
+    ['--scale 0', '--scale must be a number above 0, at most 1.'],
+    ['--port 65536', '--port must be a whole number from 0 to 65535.'],
+    ['--every 1.5', '--every must be a whole number, at least 1.'],
     ['--host somewhere', '--host must be an address'],
     ['--loud', '--loud'],
   ])('refuses %s', async (args, output) => {

@@ -235,7 +235,7 @@ test('none of the keys of an account may use what the account may not, from the 
 describe('an invalid option of an operator gets an error message:', () => {
   const mistakes: readonly (readonly [command: string, input: object, says: string])[] = [
     ['keys set', { expires: '2001-01-01' }, '--expires must be in the future'],
-    ['keys set', { expires: '2999-01-01' }, '--expires is not valid: must be before the year 2100'],
+    ['keys set', { expires: '2999-01-01' }, '--expires is not valid: it must be before the year 2100'],
     ['keys set', { expires: 'soon' }, '--expires must be a day such as 2027-01-31 (UTC)'],
     ['keys set', { endpoints: 'everything' }, '--endpoints is not valid: it must be one of: chat, '],
     ['keys set', { addresses: '10.0.0.1/8' }, '--addresses is not valid: 10.0.0.1/8 has bits set after its prefix'],

@@ -128,8 +128,10 @@ describe('the start is stopped by', () => {
       /cannot be created: .*\. Set WEIR_DATA/,
     ],
     ['WEIR_DATA too long for a socket', { WEIR_DATA: `/tmp/${'x'.repeat(120)}` }, /WEIR_DATA/],
-    ['PORT that is taken', {}, /port.*set another port/i],
-    ['HOST that is not ours', { HOST: '192.0.2.1' }, /192\.0\.2\.1/],
+    ['PORT that is taken', {}, /another program uses this port\. .*set another PORT/],
+    ['HOST that is not ours', { HOST: '192.0.2.1' }, /192\.0\.2\.1:.* no such address .*Set HOST to an address/],
+    ['HOST that is a URL', { HOST: 'http://127.0.0.1' }, /no such address .*Set HOST to an address/],
+    ['METRICS_HOST that is no address', { METRICS_HOST: '999.1.1.1', METRICS_PORT: '0' }, /Set METRICS_HOST to/],
   ]
 
   beforeAll(async () => {

@@ -73,7 +73,12 @@ describe('while a gateway runs', () => {
     ['routes set smart', 2, /^weir: Usage: weir routes set <name>/],
     ['routes set smart nobody/x', 1, /^weir: nobody\/x: there is no such provider and no such model name\.\n$/],
     ['channels set openai#zzzzzz --weight 1', 1, /^weir: Unknown channel/],
-    ['channels set openai#1 --proxy hunter2', 1, /^weir: --proxy is not valid: must be an address such as/],
+    ['channels set openai#1 --tags A_B', 1, /^weir: --tags is not valid: it must be a word of lower-case letters/],
+    ['channels move openai#1 nope', 1, /^weir: <to> is not valid: it must be an id such as relay#1\.\n$/],
+    ['channels create opnai', 1, /^weir: Unknown provider "opnai"\. Did you mean "openai"\?\n$/],
+    ['channels create openai', 1, /^weir: OpenAI needs a credential, and standard input is empty\.\n$/],
+    ['limits set concurrency many', 2, /^weir: A limit of concurrency must be a whole number, such as 20\.\n$/],
+    ['channels set openai#1 --proxy hunter2', 1, /^weir: --proxy is not valid: it must be an address such as/],
   ] as const)('weir %s is refused', async (command, code, pattern) => {
     const ran = await weir(folder, command)
     expect([ran.code, ran.stdout]).toEqual([code, ''])

@@ -128,7 +128,11 @@ describe('limits', () => {
       /^--per is not valid: it must be one of: key, account, model/,
     ],
     ['a model of nothing', limitOf('8/minute', { model: '' }), /^--model is not valid: it must have at least 1/],
-    ['a model with blanks', limitOf('8/minute', { model: 'a b' }), /^--model is not valid: must be visible characters/],
+    [
+      'a model with blanks',
+      limitOf('8/minute', { model: 'a b' }),
+      /^--model is not valid: it must be visible characters/,
+    ],
     ['a list of models', limitOf('8/minute', { model: 'a/b,c/d' }), /^--model is not valid/],
     [
       'a model beyond measure',
@@ -208,12 +212,14 @@ describe('routes', () => {
   const many = Array.from({ length: bounds.routeMembersMax + 1 }, (_, at) => `open/m${at}`).join(' ')
   const bad: readonly (readonly [name: string, input: readonly [unknown, string, object?], says: RegExp])[] = [
     ['a loop of one', ['a', 'a'], /^a: there is no such provider and no such model name\.$/],
+    ['a provider that is misspelt', ['x', 'brok/trout'], /^brok\/trout: .* Did you mean "brook\/trout"\?$/],
+    ['a model that is misspelt', ['x', 'brook/trut'], /^brook\/trut: Brook .* Did you mean "brook\/trout"\?$/],
     ['an unknown provider', ['x', 'lake/trout'], /^lake\/trout: there is no such provider and no such model name\.$/],
     ['an unknown model', ['x', 'brook/salmon'], /^brook\/salmon: Brook has no such model\.$/],
     ['a model of nothing', ['x', 'brook/'], /^brook\/: Brook has no such model\.$/],
     ['a provider alone', ['x', 'brook'], /^brook: there is no such provider/],
     ['an unknown route', ['x', 'smrt'], /^smrt: there is no such provider and no such model name/],
-    ['a member of nothing', ['x', ''], /^<members> \(model\) is not valid: it must have at least 1 characters/],
+    ['a member of nothing', ['x', ''], /^<members> \(model\) is not valid: it must have at least 1 character\./],
     ['nothing but then', ['x', 'then'], /^"then" must be between/],
     ['then at the end', ['x', 'brook/trout then'], /^"then" must be between/],
     ['then twice', ['x', 'brook/trout then then pool/trout'], /^"then" must be between/],
@@ -383,7 +389,7 @@ describe('channels', () => {
     await expectRefused(
       'channels set',
       { channel: one, proxy },
-      /^--proxy is not valid: (must be an address such as http:\/\/name:password@proxy\.example\.com:3128|it must have at most 1000 characters)\.$/,
+      /^--proxy is not valid: (it must be an address such as http:\/\/name:password@proxy\.example\.com:3128|it must have at most 1000 characters)\.$/,
     )
   })
 
@@ -403,7 +409,7 @@ describe('channels', () => {
     ['an unknown position', { channel: 'brook#3', weight: '1' }, /^Unknown channel/],
     ['a provider', { channel: 'brook', weight: '1' }, /^Unknown channel/],
     ['nothing to set', { channel: one }, /^Nothing to change\. Options: --weight/],
-    ['a negative weight', { channel: one, weight: '-1' }, /^--weight must be a whole number\.$/],
+    ['a negative weight', { channel: one, weight: '-1' }, /^--weight must be a whole number, not negative\.$/],
     ['a weight of a half', { channel: one, weight: '0.5' }, /^--weight must/],
     ['a weight of nothing', { channel: one, weight: '' }, /^--weight must/],
     [
@@ -463,14 +469,14 @@ describe('the rights of a key', () => {
   })
 
   test.each([
-    [{ allow: 'a b' }, /^--allow is not valid: must be visible characters/],
-    [{ deny: 'é' }, /^--deny is not valid: must be visible characters/],
+    [{ allow: 'a b' }, /^--allow is not valid: it must be visible characters/],
+    [{ deny: 'é' }, /^--deny is not valid: it must be visible characters/],
     [{ deny: 'x'.repeat(257) }, /^--deny is not valid: it must have at most 256 characters/],
     [
       { allow: Array.from({ length: 51 }, (_, at) => `m${at}`).join() },
       /^--allow is not valid: it must have at most 50 items/,
     ],
-    [{ require: 'EU' }, /^--require is not valid: must be a word of lower-case letters, digits and dashes/],
+    [{ require: 'EU' }, /^--require is not valid: it must be a word of lower-case letters, digits and dashes/],
     [{ explain: 'yes' }, /^--explain must be on or off\.$/],
     [{}, /^Nothing to change\. Options: --name, .*--allow, --deny, --require, .*--explain, --disable, --enable\.$/],
   ])('are refused with %p', (input, pattern) => expectRefused('keys set', { key: key.key, ...input }, pattern))

@@ -36,11 +36,11 @@ export async function fakeUpstream(input: CommandFields, print: PrintLine): Prom
   const given = input as Readonly<Record<string, string | undefined>>
   const options: CommandOptions = {
     host: readHost(given.host),
-    port: readNumber('--port', given.port ?? '0', isPort),
+    port: readNumber('--port', given.port ?? '0', { fits: isPort, allowed: 'a whole number from 0 to 65535' }),
     ...readFault(given.fault),
     dialect: readDialect(given.dialect),
-    every: readNumber('--every', given.every ?? '1', every => Number.isInteger(every) && every > 0),
-    settings: scaleTimes(readNumber('--scale', given.scale ?? '1', scale => scale > 0 && scale <= 1)),
+    every: readNumber('--every', given.every ?? '1', everyRange),
+    settings: scaleTimes(readNumber('--scale', given.scale ?? '1', scaleRange)),
   }
   if (input.list === true) return printFaults(options, { print, json: input.json === true })
   const stopSignal = waitForSignal()
@@ -64,9 +64,18 @@ function readHost(host = '127.0.0.1'): string {
 
 const isPort = (port: number): boolean => Number.isInteger(port) && port >= 0 && port <= 65_535
 
-function readNumber(option: string, text: string, fits: (value: number) => boolean): number {
+interface NumberRange {
+  /** What the number must be, for the error. */
+  readonly allowed: string
+  fits(value: number): boolean
+}
+
+const everyRange: NumberRange = { allowed: 'a whole number, at least 1', fits: n => Number.isInteger(n) && n > 0 }
+const scaleRange: NumberRange = { allowed: 'a number above 0, at most 1', fits: n => n > 0 && n <= 1 }
+
+function readNumber(option: string, text: string, { allowed, fits }: NumberRange): number {
   const value = text.trim() === '' ? Number.NaN : Number(text)
-  if (!fits(value)) throw new UsageProblem(`${option} cannot be ${text}. See: weir help fake-upstream`)
+  if (!fits(value)) throw new UsageProblem(`${option} must be ${allowed}. See: weir help fake-upstream`)
   return value
 }
 

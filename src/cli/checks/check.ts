@@ -1,9 +1,8 @@
 // weir check: reports everything that would stop the gateway from starting, and other faults in its settings and data, all
 // at once, without starting it. It creates and changes nothing. It requests the list of models from the base URLs that are set.
 
-import { sendControlRequest } from '../../http/server/control-socket.ts'
 import type { CheckFinding } from '../../management/doctor/finding.ts'
-import { controlSocketOf } from '../../store/engine/folder.ts'
+import { askState } from '../gateway-state.ts'
 import { jsonText } from '../print.ts'
 import { checkAddresses } from './addresses.ts'
 import { checkConfigFile } from './config-file.ts'
@@ -15,9 +14,6 @@ import { checkProviders } from './providers.ts'
 import type { ProcessEnvironment } from './settings.ts'
 import { checkIgnoredVariables, checkSettings } from './settings.ts'
 import { checkRedisServer } from './shared.ts'
-
-/** A path that no gateway knows. Any reply to it proves that a gateway is running. */
-const UNKNOWN_PATH = '/nothing'
 
 export async function runChecks(env: ProcessEnvironment): Promise<readonly CheckFinding[]> {
   const settings = checkSettings(env)
@@ -37,10 +33,10 @@ export async function runChecks(env: ProcessEnvironment): Promise<readonly Check
   ]
 }
 
-/** A running gateway occupies its own ports; that is no problem. */
+/** A running gateway occupies its own ports; that is no problem, also if it does not answer. */
 async function isGatewayRunning(folder: string): Promise<boolean> {
   try {
-    return (await sendControlRequest(controlSocketOf(folder), { method: 'GET', path: UNKNOWN_PATH })) !== undefined
+    return (await askState(folder)) !== undefined
   } catch {
     return false
   }

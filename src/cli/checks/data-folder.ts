@@ -25,6 +25,10 @@ export async function checkFolder(config: Config, catalogue: Catalogue): Promise
   const folder = resolve(config.dataFolder)
   const [pathTroubles] = catchFolderError('WEIR_DATA', () => void controlSocketOf(folder))
   const troubles: CheckFinding[] = [...pathTroubles]
+  const existing = existingFolder(folder)
+  if (!statSync(existing).isDirectory()) {
+    return [problem('WEIR_DATA', `${existing} is a file, not a folder.`, 'Set WEIR_DATA to another folder.')]
+  }
   const { databaseUrl } = config
   if (databaseUrl !== undefined) {
     const rings = checkSecrets(folder, config.env, troubles)
@@ -54,10 +58,12 @@ function catchFolderError<T>(about: string, run: () => T): [readonly CheckFindin
 }
 
 /** The first start creates a missing data folder, so the nearest existing folder above it must be writable. */
-function checkParent(folder: string): readonly CheckFinding[] {
-  let above = dirname(folder)
+const checkParent = (folder: string): readonly CheckFinding[] => checkWritable(existingFolder(dirname(folder)))
+
+function existingFolder(folder: string): string {
+  let above = folder
   while (!existsSync(above)) above = dirname(above)
-  return checkWritable(above)
+  return above
 }
 
 function checkWritable(folder: string): readonly CheckFinding[] {
@@ -121,7 +127,8 @@ async function checkDatabase(
       inspection.close()
     }
   } catch (fault) {
-    const remedy = 'Restore a backup: weir restore <backup folder>'
+    const remedy =
+      'If its disk is full, make room. If the file is damaged, restore a backup: weir restore <backup folder>'
     return [problem(path, `The database cannot be read: ${(fault as Error).message}.`, remedy)]
   }
 }

@@ -2,6 +2,7 @@
 
 import { existsSync, readFileSync, statfsSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
+import { explainListenFault, gatewaySettings, metricsSettings } from '../../boot/listen-fault.ts'
 import type { Config } from '../../config.ts'
 import type { CheckFinding } from '../../management/doctor/finding.ts'
 import { note, problem } from './findings.ts'
@@ -30,23 +31,25 @@ export function checkMachine(config: Config, env: ProcessEnvironment, isRunning:
 }
 
 function checkPorts({ host, port, metrics }: Config): readonly CheckFinding[] {
-  const metricsFindings = metrics === undefined ? [] : [checkPort('METRICS_PORT', metrics)]
   if (metrics !== undefined && metrics.port === port && port !== 0) {
     return [
       problem('METRICS_PORT', 'It has the same value as PORT.', 'Set another port: metrics need a port of their own.'),
     ]
   }
-  return [checkPort('PORT', { host, port }), ...metricsFindings].flatMap(finding => finding ?? [])
+  const metricsFindings = metrics === undefined ? [] : checkPort(metricsSettings, metrics)
+  return [...checkPort(gatewaySettings, { host, port }), ...metricsFindings]
 }
 
-function checkPort(about: string, { host, port }: { host: string; port: number }): CheckFinding | undefined {
-  if (port === 0) return undefined
+function checkPort(
+  settings: typeof gatewaySettings,
+  { host, port }: { host: string; port: number },
+): readonly CheckFinding[] {
   try {
     Bun.listen({ hostname: host, port, socket: { data() {} } }).stop(true)
-    return undefined
+    return []
   } catch (fault) {
-    const message = `The gateway cannot listen on ${host}:${port}: ${(fault as Error).message}`
-    return problem(about, message, `Stop the program there (ss -ltnp 'sport = :${port}'), or set another ${about}.`)
+    const { setting, message, remedy } = explainListenFault({ host, port }, settings, fault)
+    return [problem(setting, message, remedy)]
   }
 }
 

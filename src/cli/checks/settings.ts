@@ -64,7 +64,7 @@ export function checkIgnoredVariables(env: ProcessEnvironment, read: ReadonlySet
 function checkUnknownVariables(env: ProcessEnvironment, known: ReadonlySet<string>): readonly CheckFinding[] {
   return Object.keys(env).flatMap(name => {
     if (known.has(name) || COMMAND_VARIABLES.includes(name) || !env[name]) return []
-    const suggestion = name.length < LETTERS_MIN ? undefined : nearestName(name, similarNames(name, known))
+    const suggestion = suggestedName(name, known)
     if (!OURS.test(name) && suggestion === undefined) return []
     const remedy = suggestion === undefined ? `Remove it. ${EXAMPLE}` : `Did you mean ${suggestion}?`
     return [problem(name, 'Weir has no setting of this name, so it has no effect.', remedy)]
@@ -90,6 +90,16 @@ function checkAliases(env: ProcessEnvironment, known: ReadonlySet<string>): read
   })
 }
 
-/** Only names with the same first letters: names of another vendor begin differently. */
+/** The setting that a variable was probably meant for. */
+function suggestedName(name: string, known: ReadonlySet<string>): string | undefined {
+  // Other settings begin with WEIR_, so PORT is easily taken for WEIR_PORT.
+  const withoutPrefix = name.replace(OURS, '')
+  if (withoutPrefix !== name && known.has(withoutPrefix)) return withoutPrefix
+  return name.length < LETTERS_MIN ? undefined : nearestName(name, similarNames(name, known))
+}
+
+/** Only names with the same first letters, in any order and case: names of another vendor begin differently. */
 const similarNames = (name: string, known: ReadonlySet<string>): readonly string[] =>
-  [...known].filter(other => other.length >= LETTERS_MIN && other.slice(0, 3) === name.slice(0, 3))
+  [...known].filter(other => other.length >= LETTERS_MIN && firstLetters(other) === firstLetters(name))
+
+const firstLetters = (name: string): string => [...name.slice(0, 3).toUpperCase()].toSorted().join('')

@@ -14,6 +14,7 @@ import {
   UNKNOWN_ACCOUNT,
 } from '../input.ts'
 import { fieldLines, listLines } from '../print.ts'
+import { Problem } from '../problem.ts'
 import type { Send } from '../send.ts'
 import { getPages } from '../send.ts'
 import type { CliCommand } from './command.ts'
@@ -39,6 +40,7 @@ function settingsOf(input: CommandFields): CommandFields {
 const columns = ['id', 'name', 'type', 'kind', 'frozen', 'balance', 'held']
 const budgetColumns = ['of', 'span', 'cap', 'spent', 'held', 'left', 'ends']
 
+const UNKNOWN_SCOPE = 'Unknown key or account. Use a key (wk-…), or the id of a key (key_…) or of an account (acc_…).'
 const UNKNOWN_BUDGET_OWNER = 'There is no such key or account, or it has no such budget.'
 
 const freezing = (frozen: boolean) => ({
@@ -49,6 +51,7 @@ const freezing = (frozen: boolean) => ({
 
 /** The path of the budgets of a key, or of an account if an account is given. */
 async function budgetsPath(send: Send, given: unknown): Promise<string> {
+  if (!/^(acc_|key_|wk-)/.test(text(given))) throw new Problem(UNKNOWN_SCOPE)
   const isAccount = text(given).startsWith('acc_')
   return isAccount ? `/api/web/accounts/${text(given)}/budgets` : `/api/web/keys/${await findKey(send, given)}/budgets`
 }
@@ -115,7 +118,8 @@ export const accountRows: Readonly<Record<string, CliCommand>> = {
       "[--tier name|none] [--allow 'a/*,b/*'] [--deny 'a/b*']",
     description:
       'change the settings of an account: a prepaid account may go below zero down to its credit limit, a postpaid ' +
-      'one without a limit; --tier is the tier of its new keys; --allow and --deny say which models its keys may use',
+      'one without a limit; --tier is the tier of its new keys; --allow and --deny say which models its keys may use; ' +
+      '"none" removes a tier or a list',
     positionals: ['account'],
     options: settings,
     values: { bodies: ON_OFF },

@@ -11,7 +11,7 @@ import { defineCommand } from './command.ts'
 const STDIN = '-'
 
 const settings = ['weight', 'priority', 'rpm', 'tpm', 'concurrency', 'tags', 'foreign-ids']
-const fields = { requestsPerMinute: '--rpm', tokensPerMinute: '--tpm' }
+const fields = { requestsPerMinute: '--rpm', tokensPerMinute: '--tpm', credentials: 'standard input' }
 const values = { 'foreign-ids': ON_OFF }
 
 const settingsOf = (input: CommandFields): CommandFields => ({

@@ -6,8 +6,8 @@ import { optionsOf } from './command.ts'
 import { cliCommands } from './commands.ts'
 
 /** The message with which the command refuses its arguments. */
-async function refusalOf(command: string, args: string): Promise<string> {
-  const words = args.split(' ').filter(word => word !== '')
+async function refusalOf(command: string, args: string | readonly string[]): Promise<string> {
+  const words = typeof args === 'string' ? args.split(' ').filter(word => word !== '') : args
   const fault = await cliCommands[command]!.run(words).catch((thrown: unknown) => thrown)
   expect(fault).toBeInstanceOf(UsageProblem)
   return (fault as Error).message
@@ -31,6 +31,35 @@ const misspelt: readonly (readonly [command: string, args: string, message: stri
 
 test.each(misspelt)('weir %s %s', async (command, args, message) => {
   expect(await refusalOf(command, args)).toContain(message)
+})
+
+const unusable: readonly (readonly [command: string, args: readonly string[], message: string])[] = [
+  ['keys create', ['-credit', '5'], 'Unknown option -credit. Did you mean --credit? Usage: weir keys create'],
+  ['keys create', ['-c', '5'], 'Unknown option. Usage: weir keys create'],
+  ['keys create', ['--tier'], '--tier needs a value. Usage: weir keys create'],
+  [
+    'keys create',
+    ['--tier', '--qpm', '5'],
+    '--tier needs a value. A value that begins with a dash is written as --tier=',
+  ],
+  ['keys create', ['--json=true'], '--json takes no value. Usage: weir keys create'],
+  ['apply', ['-f'], '--file needs a value. Usage: weir apply'],
+  ['keys create', ['--deny', 'a/*', '--deny', 'b/*'], '--deny is given more than once.'],
+  ['apply', ['-f', 'a.yaml', '--file', 'b.yaml'], '--file is given more than once.'],
+  ['rotate', ['jwt', '--status', '--finish'], 'Use either --status or --finish, not both.'],
+]
+
+test.each(unusable)('weir %s %p', async (command, args, message) => {
+  expect(await refusalOf(command, args)).toContain(message)
+})
+
+test('an empty value, as of a variable that a script has not set, is refused and lifts no restriction', async () => {
+  for (const empty of ['', ' ', ',', ' , ']) {
+    expect(await refusalOf('keys create', ['--allow', empty])).toContain('The value of --allow is empty.')
+    expect(await refusalOf('keys set', ['key_00000000001', `--endpoints=${empty}`])).toContain('--endpoints is empty.')
+  }
+  expect(await refusalOf('balance', [''])).toBe('<account> is empty. Usage: weir balance <account or key>')
+  expect(await refusalOf('routes set', ['fast', 'demo/echo', ' '])).toContain('<members> is empty.')
 })
 
 test('a short word gets no suggestion with the opposite meaning, and what was typed is not repeated', async () => {

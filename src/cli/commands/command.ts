@@ -133,13 +133,31 @@ export const defineMachineCommand: typeof defineOwnCommand = (row, run) =>
 const GUARD = '\u0000'
 
 /** A value that begins with two dashes is refused, too: it can be written as --option=value. */
-function unknownOption(name: string, known: readonly string[], usage: string): UsageProblem {
-  const near = nearestName(name, known)
+function unknownOption(typed: string, known: readonly string[], usage: string): UsageProblem {
+  const near = nearestName(typed.replace(/^-+/, ''), known)
   // Text that does not look like an option may be a secret, so the message does not repeat it.
-  const shown = /^[\w-]{1,40}$/.test(name) ? `Unknown option --${name}.` : 'Unknown option.'
+  const shown = /^--?[\w-]{1,40}$/.test(typed) ? `Unknown option ${typed}.` : 'Unknown option.'
   const hint = near === undefined ? `Usage: weir ${usage}` : `Did you mean --${near}? Usage: weir ${usage}`
   return new UsageProblem(`${shown} ${hint}`)
 }
+
+/** The error for what parseArgs refuses. Its own sentences are those of a library, and name no usage. */
+function argumentProblem(fault: unknown, usage: string): unknown {
+  const { code, message } = fault as { readonly code?: unknown; readonly message: string }
+  if (typeof code !== 'string' || !code.startsWith('ERR_PARSE_ARGS')) return fault
+  const option = /'(?:-\w, )?(--[\w-]+)/.exec(message)?.[1]
+  if (option === undefined) return new UsageProblem(`Unknown option. Usage: weir ${usage}`)
+  const problem = message.includes('does not take')
+    ? `${option} takes no value.`
+    : message.includes('ambiguous')
+      ? `${option} needs a value. A value that begins with a dash is written as ${option}=-value.`
+      : `${option} needs a value.`
+  return new UsageProblem(`${problem} Usage: weir ${usage}`)
+}
+
+/** Whether an option is written with one dash. parseArgs would take each of its letters for an option. */
+const isAfterOneDash = (arg: string, known: readonly string[]): boolean =>
+  /^-[a-z]\w/i.test(arg) && nearestName(arg.slice(1), known) !== undefined
 
 const shortOf = (short: string | undefined): { readonly short?: string } => (short === undefined ? {} : { short })
 
@@ -162,32 +180,81 @@ function checkValues({ values = {}, positionals = [] }: CommandArguments, input:
   }
 }
 
+/**
+ * A script with an empty variable must not lift a restriction, and of an option that is used twice all values but one
+ * would be lost.
+ */
+function checkGiven(options: readonly (readonly [name: string, value: unknown])[], usage: string): void {
+  const names = options.map(([name]) => name)
+  const twice = names.find((name, at) => names.indexOf(name) !== at)
+  if (twice !== undefined) {
+    const hint = 'Give it once; the values of a list are separated by commas.'
+    throw new UsageProblem(`--${twice} is given more than once. ${hint} Usage: weir ${usage}`)
+  }
+  const [empty] = options.find(([, value]) => typeof value === 'string' && /^[\s,]*$/.test(value)) ?? []
+  if (empty !== undefined) {
+    throw new UsageProblem(
+      `The value of --${empty} is empty. Leave --${empty} out, or give a value. Usage: weir ${usage}`,
+    )
+  }
+}
+
 function checkRequired({ usage, required = [] }: CommandArguments, input: CommandFields): void {
   const missing = required.find(name => (input[name] ?? '') === '')
   if (missing !== undefined) throw new UsageProblem(`--${missing} is missing. Usage: weir ${usage}`)
 }
 
+/** Refuses in sentences of ours what parseArgs refuses. */
+function parseOptions(row: CommandArguments, args: readonly string[]) {
+  const { shorts = {}, usage } = row
+  const { texts, flags } = optionsOf(row)
+  try {
+    return parseArgs({
+      args: [...args],
+      allowPositionals: true,
+      tokens: true,
+      options: {
+        ...Object.fromEntries(texts.map(name => [name, { type: 'string', ...shortOf(shorts[name]) }] as const)),
+        ...Object.fromEntries(flags.map(name => [name, { type: 'boolean' }] as const)),
+      },
+    })
+  } catch (fault) {
+    throw argumentProblem(fault, usage)
+  }
+}
+
 function readArgs(row: CommandArguments, args: readonly string[]): CommandFields {
-  const { usage, positionals: places = [], shorts = {} } = row
+  const { usage, positionals: places = [] } = row
   const { texts, flags } = optionsOf(row)
   const guarded = args.map(arg => (/^-[\d.]/.test(arg) ? GUARD + arg : arg))
   const known = ['help', ...texts, ...flags]
   const end = guarded.indexOf('--')
-  const given = (end < 0 ? guarded : guarded.slice(0, end)).flatMap(arg => /^--([^=]+)/.exec(arg)?.[1] ?? [])
-  const unknown = given.find(name => !known.includes(name))
+  const words = end < 0 ? guarded : guarded.slice(0, end)
+  const names = words.flatMap(arg => /^--?[a-z][^=]*|^--[^=]+/i.exec(arg)?.[0] ?? [])
+  const unknown = names.find(name =>
+    name.startsWith('--') ? !known.includes(name.slice(2)) : isAfterOneDash(name, known),
+  )
   if (unknown !== undefined) throw unknownOption(unknown, known, usage)
-  const { values, positionals } = parseArgs({
-    args: guarded,
-    allowPositionals: true,
-    options: {
-      ...Object.fromEntries(texts.map(name => [name, { type: 'string', ...shortOf(shorts[name]) }] as const)),
-      ...Object.fromEntries(flags.map(name => [name, { type: 'boolean' }] as const)),
-    },
-  })
+  const { values, positionals, tokens } = parseOptions(row, guarded)
+  const given = tokens.flatMap(token => (token.kind === 'option' ? [[token.name, token.value] as const] : []))
+  checkGiven(
+    given.filter(([name]) => texts.includes(name)),
+    usage,
+  )
   const needed = places.filter(name => !name.endsWith('?')).length
   const endsInList = places.at(-1)?.endsWith('…')
   const hasRightCount = positionals.length >= needed && (endsInList || positionals.length <= places.length)
   if (!hasRightCount) throw new UsageProblem(`Usage: weir ${usage}`)
+  const emptyPlace =
+    places[
+      Math.min(
+        positionals.findIndex(value => value.trim() === ''),
+        places.length - 1,
+      )
+    ]
+  if (emptyPlace !== undefined) {
+    throw new UsageProblem(`<${emptyPlace.replace(/[?…]$/, '')}> is empty. Usage: weir ${usage}`)
+  }
   const unguarded = (value: unknown): unknown => (typeof value === 'string' ? value.replace(GUARD, '') : value)
   const input: CommandFields = Object.fromEntries(
     Object.entries(values).map(([name, value]) => [name, unguarded(value)]),

@@ -36,7 +36,6 @@ export const configFileRows: Readonly<Record<string, CliCommand>> = {
     async ask({ only }, send) {
       const { exportConfig, exportParts } = await import('../../management/config-file/export.ts')
       const wanted = only === undefined ? exportParts : splitList(only)
-      if (wanted.length === 0) throw new UsageProblem(`--only must name a list. Lists: ${exportParts.join(', ')}.`)
       const unknown = wanted.find(part => !exportParts.includes(part))
       if (unknown !== undefined) throw new UsageProblem(`Unknown list "${unknown}". Lists: ${exportParts.join(', ')}.`)
       const { text: file, notes } = await exportConfig(send, wanted)

@@ -125,7 +125,8 @@ export const keyRows: Readonly<Record<string, CliCommand>> = {
       'change the settings of a key: --expires, --endpoints and --addresses say until when, for what and from ' +
       'where it works; --allow and --deny say which models it may use; --require names tags that a channel must ' +
       'have; --strict-cap refuses calls that the balance may not cover instead of cutting their answers; --bodies stores requests and responses; --strict ' +
-      'refuses calls that lose something in translation; --explain shows the key which channels a call may use',
+      'refuses calls that lose something in translation; --explain shows the key which channels a call may use; ' +
+      '"none" removes a list, the expiry or the calls per minute',
     positionals: ['key'],
     options: settings,
     values,

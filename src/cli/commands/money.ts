@@ -74,7 +74,7 @@ export const moneyRows: Readonly<Record<string, CliCommand>> = {
       listLines(answer, 'no transfers', ['made', 'kind', 'amount', 'balance', 'with', 'ref', 'reference', 'author']),
   }),
   'codes create': defineCommand({
-    usage: 'codes create --count 10 --amount 5.00 [--batch name] [--expires moment]',
+    usage: 'codes create --count 10 --amount 5.00 [--batch name] [--expires 2027-01-31|90d]',
     description: 'create redemption codes; prints the codes, which are never shown again',
     options: ['count', 'amount', 'batch', 'expires'],
     required: ['count', 'amount'],

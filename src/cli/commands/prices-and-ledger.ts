@@ -1,6 +1,7 @@
 // Commands about prices and about the whole ledger: audit, backup, restore.
 
 import { readFileSync } from 'node:fs'
+import { bounds } from '../../base/bounds.ts'
 import type { CommandFields } from '../connect.ts'
 import { daysAhead, findAccount, optionally, parseDays, parseNumber, resolveFolder, text } from '../input.ts'
 import { listLines } from '../print.ts'
@@ -11,6 +12,8 @@ import type { CliCommand } from './command.ts'
 import { defineCommand, defineMachineCommand, defineOwnCommand, printLine } from './command.ts'
 
 const BACKTEST_DAYS = 30
+/** They are counted from now, and the request arrives a moment later. */
+const BACKTEST_DAYS_MAX = bounds.backtestDaysMax - 1
 
 export const bookRows: Readonly<Record<string, CliCommand>> = {
   'prices show': defineCommand({
@@ -19,8 +22,8 @@ export const bookRows: Readonly<Record<string, CliCommand>> = {
     positionals: ['model?'],
     async ask({ model }, send) {
       if (model === undefined) return await getAll(send, '/api/web/prices')
-      const versions = await getAll(send, `/api/web/prices/history/${text(model)}`)
-      if (versions.data.length === 0) throw new Problem('This model has no price.')
+      const versions = await getAll(send, `/api/web/prices/history/${modelPath(model)}`)
+      if (versions.data.length === 0) throw new Problem('This model has no price. See: weir prices show')
       return versions
     },
     print: (answer, { model }) =>
@@ -58,7 +61,7 @@ export const bookRows: Readonly<Record<string, CliCommand>> = {
     fields: { pricePerMille: '--multiplier', from: '--days' },
     async ask({ model, price, tier, multiplier, days, account }, send) {
       return await send('POST', '/api/web/prices/backtest', {
-        from: daysAhead(-(parseDays(days, '--days') ?? BACKTEST_DAYS)),
+        from: daysAhead(-(parseDays(days, '--days', BACKTEST_DAYS_MAX) ?? BACKTEST_DAYS)),
         model,
         price: price === undefined ? undefined : readPrice(price),
         tier,
@@ -109,8 +112,10 @@ export const bookRows: Readonly<Record<string, CliCommand>> = {
 
 const priceColumns = ['model', 'origin', 'version', 'made', 'inUse', 'price']
 
-function pricePath(model: unknown): string {
-  if (/^[^/]+\/./.test(text(model))) return `/api/web/prices/${text(model)}`
+const pricePath = (model: unknown): string => `/api/web/prices/${modelPath(model)}`
+
+function modelPath(model: unknown): string {
+  if (/^[^/]+\/./.test(text(model))) return text(model)
   throw new UsageProblem('The model must have the form <provider>/<model>.')
 }
 

@@ -8,9 +8,19 @@ import { bill, findMultiplier, parseUsd } from '../../base/money/money.ts'
 import { exportFormats } from '../../base/text/export-lines.ts'
 import { outcomes } from '../../billing/who-pays.ts'
 import type { CommandFields } from '../connect.ts'
-import { findAccount, findKey, ON_OFF, optionally, parseSwitch, parseTime, text, UNKNOWN_CALL } from '../input.ts'
+import {
+  findAccount,
+  findKey,
+  ON_OFF,
+  optionally,
+  parseDay,
+  parseSwitch,
+  parseTime,
+  text,
+  UNKNOWN_CALL,
+} from '../input.ts'
 import { fieldLines, harmlessLines, listLines } from '../print.ts'
-import { Problem, UsageProblem } from '../problem.ts'
+import { Problem } from '../problem.ts'
 import { openProgress } from '../progress.ts'
 import { withGateway } from '../remote.ts'
 import type { Send } from '../send.ts'
@@ -64,8 +74,7 @@ function rangeOf({ day, since, until }: CommandFields): CommandFields {
   const from = since === undefined ? undefined : parseTime(since, '--since must be')
   const before = until === undefined ? undefined : parseTime(until, '--until must be')
   if (day === undefined) return { from, before }
-  if (!/^\d{4}-\d\d-\d\d$/.test(text(day))) throw new UsageProblem('--day must be a day such as 2026-03-31 (UTC).')
-  const first = parseTime(day, '--day must be')
+  const first = parseDay(day, '--day')
   return { from: first, before: new Date(Date.parse(first) + DAY_MS).toISOString() }
 }
 

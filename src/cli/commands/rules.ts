@@ -87,7 +87,11 @@ const NO_LIMITS = 'no limits except the calls per minute of keys and tiers'
 async function setLimit(input: CommandFields, send: Send): Promise<CommandFields> {
   const [, count, span = null] = /^(-?[\d.]+)(?:\/(minute|day))?$/.exec(text(input.amount)) ?? []
   if (count === undefined) {
-    throw new UsageProblem('A limit must be a whole number with its period, such as 100/minute or 5000/day.')
+    throw new UsageProblem(
+      input.resource === 'concurrency'
+        ? 'A limit of concurrency must be a whole number, such as 20.'
+        : 'A limit must be a whole number with its period, such as 100/minute or 5000/day.',
+    )
   }
   const limit = {
     resource: input.resource,

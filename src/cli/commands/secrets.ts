@@ -2,6 +2,7 @@
 
 import { secretKinds } from '../../store/secrets/secret-kinds.ts'
 import type { CommandFields } from '../connect.ts'
+import { parseEither } from '../input.ts'
 import { fieldLines } from '../print.ts'
 import type { CliCommand } from './command.ts'
 import { defineCommand } from './command.ts'
@@ -12,10 +13,14 @@ export const secretRows: Readonly<Record<string, CliCommand>> = {
     description:
       'create a new secret and continue to accept the old ones; --status shows what still uses each secret, ' +
       '--finish removes old secrets that nothing uses, --finish --force also those that are still in use',
-    ask: (input, send) => send.machine('rotate', input),
     positionals: ['kind'],
     values: { kind: secretKinds },
     flags: ['status', 'finish', 'force'],
+    prepare(input) {
+      parseEither(input, 'status', 'finish')
+      return input
+    },
+    ask: (input, send) => send.machine('rotate', input),
     connects: ({ finish, force }) => ({ ignoresLostSecrets: finish === true && force === true }),
     print: answer => fieldLines(readable(answer)),
   }),

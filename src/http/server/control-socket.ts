@@ -47,10 +47,17 @@ export function listenControl(path: string, handle: ControlHandler): ControlSock
 /** No gateway listens, so the request was not sent. */
 const ABSENT = ['ENOENT', 'ECONNREFUSED']
 
-/** Sends a request to a running gateway; undefined if no gateway listens on this socket. */
-export async function sendControlRequest(path: string, request: ControlRequest): Promise<Response | undefined> {
+/**
+ * Sends a request to a running gateway; undefined if no gateway listens on this socket. Without a signal it waits as
+ * long as the gateway needs, such as for a backup.
+ */
+export async function sendControlRequest(
+  path: string,
+  request: ControlRequest,
+  signal: AbortSignal | null = null,
+): Promise<Response | undefined> {
   try {
-    const options = { unix: path, method: 'POST', body: JSON.stringify(request), timeout: false }
+    const options = { unix: path, method: 'POST', body: JSON.stringify(request), timeout: false, signal }
     return await fetch('http://weir/', options as RequestInit)
   } catch (fault) {
     if (ABSENT.includes((fault as { code?: string }).code ?? '')) return undefined

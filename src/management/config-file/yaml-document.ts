@@ -21,15 +21,20 @@ export function parseYaml(text: string, file: string): YamlDocument {
   const document = orTooDeep(file, () => parseDocument(text, { lineCounter: lines, prettyErrors: false }))
   // A warning is about a tag that has no meaning here, so the value may not be what the author meant.
   const problems = [...document.errors, ...document.warnings]
+  if (problems.some(({ message }) => message.startsWith('Maximum call stack'))) throw tooDeep(file)
   if (problems.length > 0) {
     throw new ConfigFileError(
       problems.map(({ pos, code, message }) => `${file}:${lines.linePos(pos[0]).line}: ${syntaxText(code, message)}`),
     )
   }
+  // More aliases than this are no configuration but an attempt to fill the memory.
+  const value = orTooDeep(file, () => document.toJS({ maxAliasCount: 100 }) as unknown)
+  if (orTooDeep(file, () => containsItself(value, []))) {
+    throw new ConfigFileError([`${file}: an alias (*name) is inside of its own anchor (&name).`])
+  }
   return {
     file,
-    // More aliases than this are no configuration but an attempt to fill the memory.
-    value: orTooDeep(file, () => document.toJS({ maxAliasCount: 100 }) as unknown),
+    value,
     lineOf: path => lines.linePos(offsetOf(document, path)).line || 1,
   }
 }
@@ -40,12 +45,19 @@ function syntaxText(code: string, message: string): string {
   return `this is not valid YAML: ${message.charAt(0).toLowerCase()}${message.slice(1)}.`
 }
 
+const tooDeep = (file: string): ConfigFileError => new ConfigFileError([`${file}: the file is nested too deeply.`])
+
+function containsItself(value: unknown, above: readonly unknown[]): boolean {
+  if (typeof value !== 'object' || value === null) return false
+  return above.includes(value) || Object.values(value).some(below => containsItself(below, [...above, value]))
+}
+
 /** The parser recurses, so brackets without end exhaust its stack. */
 function orTooDeep<T>(file: string, parse: () => T): T {
   try {
     return parse()
   } catch (fault) {
-    if (fault instanceof RangeError) throw new ConfigFileError([`${file}: the file is nested too deeply.`])
+    if (fault instanceof RangeError) throw tooDeep(file)
     if (fault instanceof ReferenceError) {
       const isTooMany = fault.message.startsWith('Excessive')
       const problem = isTooMany ? 'there are too many aliases (*name)' : 'an alias (*name) has no anchor (&name)'

@@ -11,15 +11,15 @@ import { managedBy, time } from './endpoint.ts'
 import { jsonValue } from './fields.ts'
 import { Hint } from './hint-schema.ts'
 
-export const providerId = z.string().regex(/^[a-z0-9][a-z0-9-]{0,39}$/)
+export const providerId = z.string().regex(/^[a-z0-9][a-z0-9-]{0,39}$/, must('must_be_id', { example: 'relay' }))
 export const channelId = z
   .string()
-  .regex(/^[a-z0-9][a-z0-9-]{0,39}#[a-z0-9_]{1,40}$/)
+  .regex(/^[a-z0-9][a-z0-9-]{0,39}#[a-z0-9_]{1,40}$/, must('must_be_id', { example: 'relay#1' }))
   .meta({
     description: 'The id of the provider, a #, and the fingerprint of its key (for keys in the environment) or an id',
   })
 
-const tag = z.string().regex(/^[a-z0-9-]{1,40}$/)
+const tag = z.string().regex(/^[a-z0-9-]{1,40}$/, must('must_be_tag'))
 const cap = z.number().int().min(1).max(bounds.channelCapMax).nullable()
 const path = z.string().max(129)
 const fields = z.record(path, jsonValue)

@@ -12,6 +12,7 @@ import type { PostedKind } from '../../store/ledger/hold-types.ts'
 import { moneyText } from '../../store/ledger/money-text.ts'
 import { refText } from '../../store/ledger/statement-text.ts'
 import type { ManagementParts } from '../management-parts.ts'
+import { must } from '../web/issue-text.ts'
 import type { ManagementRequest, WebEndpoint } from './endpoint.ts'
 import { endpoint, idOf } from './endpoint.ts'
 import { requireDone, resourceUnknown } from './list-queries.ts'
@@ -114,7 +115,7 @@ export function postingEndpoints(parts: ManagementParts): readonly WebEndpoint[]
       path: '/api/web/accounts/{account}/refunds',
       summary: 'Refund a call in full or in part. A call can be refunded once.',
       body: z.strictObject({
-        call: z.string().regex(/^req_\w{11}$/),
+        call: z.string().regex(/^req_\w{11}$/, must('must_be_id', { example: 'req_00000000001' })),
         amount: positiveUsd.optional(),
         reference: label.optional(),
       }),

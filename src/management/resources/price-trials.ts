@@ -10,6 +10,7 @@ import type { ManagementParts } from '../management-parts.ts'
 import type { BacktestProposal, BacktestRange } from '../prices/backtest.ts'
 import { buildBacktestQuery, formatBacktest, isValidRange } from '../prices/backtest.ts'
 import { isModelName } from '../prices/price-changes.ts'
+import { unknownProvider } from '../services/rule-check.ts'
 import { must } from '../web/issue-text.ts'
 import type { WebEndpoint } from './endpoint.ts'
 import { endpoint, idOf, time, timeInput } from './endpoint.ts'
@@ -77,8 +78,9 @@ function refuseUnknownProvider(
 ): void {
   if (model === undefined || calls > 0 || Object.keys(leftOut).length > 0) return
   const provider = model.slice(0, model.indexOf('/'))
-  if (!catalogue().providers.has(provider))
-    throw refusal('field_invalid', hintOf('provider_unknown', { provider }), 'model')
+  if (!catalogue().providers.has(provider)) {
+    throw refusal('field_invalid', unknownProvider(provider, catalogue()), 'model')
+  }
 }
 
 const Rate = z.object({ source: z.string(), rate: money })

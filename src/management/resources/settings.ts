@@ -26,7 +26,7 @@ export const siteFields = {
     .meta({ description: 'Who may invite people: only admins, or also managers of accounts' }),
   defaultTier: z
     .string()
-    .regex(/^[a-z][a-z0-9_-]{0,31}$/)
+    .regex(/^[a-z][a-z0-9_-]{0,31}$/, must('must_be_tier_name'))
     .meta({ description: 'The tier of keys in the accounts of new people' }),
   startingCredit: usd
     .refine(text => !text.startsWith('-'), must('must_not_be_negative'))

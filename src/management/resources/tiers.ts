@@ -7,11 +7,12 @@ import type { TierView } from '../../store/queries/tiers.ts'
 import type { Actor } from '../actor.ts'
 import { askerOf, isAtLeast } from '../actor.ts'
 import type { ManagementParts } from '../management-parts.ts'
+import { must } from '../web/issue-text.ts'
 import type { WebEndpoint } from './endpoint.ts'
 import { endpoint, listOf, listQuery, managedBy, noContent, version } from './endpoint.ts'
 import { buildListQuery, listAnswer, requireDone, requireFound, resourceUnknown } from './list-queries.ts'
 
-export const newTierName = z.string().regex(/^[a-z][a-z0-9_-]{0,31}$/)
+export const newTierName = z.string().regex(/^[a-z][a-z0-9_-]{0,31}$/, must('must_be_tier_name'))
 const qpm = z.number().int().min(1).max(1_000_000_000)
 const pricePerMille = z
   .number()

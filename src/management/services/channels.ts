@@ -15,7 +15,7 @@ import type { Provider } from '../../upstreams/provider.ts'
 import { UnusableChannel } from '../../upstreams/stored-channels.ts'
 import type { ManagementParts } from '../management-parts.ts'
 import { checkSetting } from './channel-checks.ts'
-import { deadRoutes, readRules } from './rule-check.ts'
+import { deadRoutes, readRules, unknownProvider } from './rule-check.ts'
 
 /** The settings that every channel has, also one whose key is in the environment. */
 export type ChannelRule = Omit<
@@ -105,7 +105,7 @@ function bindCredential(parts: ManagementParts, { id, provider, setting, credent
 
 function providerOf(parts: ManagementParts, id: string): Provider {
   const provider = parts.catalogue().providers.get(id)
-  if (provider === undefined) throw refusal('field_invalid', hintOf('provider_unknown', { provider: id }), 'provider')
+  if (provider === undefined) throw refusal('field_invalid', unknownProvider(id, parts.catalogue()), 'provider')
   if (provider.builtIn) throw refusal('state_unfit', hintOf('provider_built_in'))
   return provider
 }

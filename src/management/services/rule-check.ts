@@ -8,6 +8,7 @@ import { refusal } from '../../base/errors.ts'
 import type { Hint, HintedError } from '../../base/hints.ts'
 import { hintOf } from '../../base/hints.ts'
 import { matchesGlob } from '../../base/text/glob.ts'
+import { nearestName } from '../../base/text/nearest-name.ts'
 import { isRuleAbout, normalizeName } from '../../base/text/rule-names.ts'
 import { checkLimit } from '../../limits/limit-check.ts'
 import type { ModelAliases } from '../../routing/model-aliases.ts'
@@ -57,6 +58,14 @@ function faultOf(check: () => void): Hint | undefined {
   }
 }
 
+/** The sentence for a provider that does not exist. */
+export function unknownProvider(provider: string, { providers }: Pick<Catalogue, 'providers'>): Hint {
+  const near = nearestName(provider, providers.keys())
+  return near === undefined
+    ? hintOf('provider_unknown', { provider })
+    : hintOf('provider_unknown_near', { provider, near })
+}
+
 /** Explains why a member of a route is invalid: it is neither another model name nor a model of a provider. */
 export function memberProblem(
   { name, members }: RouteRow,
@@ -84,9 +93,21 @@ function isWithWeight(member: string, providers: Providers): boolean {
 
 function modelProblem(member: string, providers: Providers): Hint | undefined {
   const { provider, model } = splitMember(member, providers)
-  if (provider === undefined) return hintOf('route_no_provider', { member })
+  if (provider === undefined) return noProvider(member, model, providers)
   const exists = model.includes('*') || provider.openModels || provider.models.has(model)
-  return exists && model !== '' ? undefined : hintOf('route_no_model', { member, provider: provider.name })
+  if (exists && model !== '') return undefined
+  const near = nearestName(model, provider.models.keys())
+  const values = { member, provider: provider.name }
+  return near === undefined
+    ? hintOf('route_no_model', values)
+    : hintOf('route_no_model_near', { ...values, near: `${provider.id}/${near}` })
+}
+
+function noProvider(member: string, model: string, providers: Providers): Hint {
+  const near = member === model ? undefined : nearestName(member.slice(0, member.indexOf('/')), providers.keys())
+  return near === undefined
+    ? hintOf('route_no_provider', { member })
+    : hintOf('route_no_provider_near', { member, near: `${near}/${model}` })
 }
 
 function splitMember(member: string, providers: Providers) {

@@ -82,6 +82,14 @@ describe('the lock', () => {
     next!.release()
   })
 
+  test('writes nothing, so that a gateway can start on a full disk and settle the calls of a crash', () => {
+    openFolder(folder, {})
+    const lock = lockFolder(folder)
+    const files = readdirSync(folder).filter(name => name.startsWith('lock'))
+    expect([files, statSync(join(folder, 'lock')).size]).toEqual([['lock'], 0])
+    lock!.release()
+  })
+
   test('is released by the kernel when its holder is killed', async () => {
     openFolder(folder, {})
     const program = `

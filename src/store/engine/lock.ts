@@ -14,6 +14,8 @@ export function lockFolder(folder: string): FolderLock | undefined {
   try {
     db.run('PRAGMA busy_timeout = 0')
     db.run('PRAGMA locking_mode = EXCLUSIVE')
+    // With a journal file, no gateway could start on a full disk, to settle the calls that a crash left open.
+    db.run('PRAGMA journal_mode = MEMORY')
     db.run('BEGIN EXCLUSIVE')
     return { release: () => db.close() }
   } catch (fault) {

@@ -11,7 +11,7 @@ import { openBooks } from '../ledger/books.ts'
 import { recoverHolds } from '../ledger/recovery.ts'
 import { Ballast } from './ballast.ts'
 import { copyDatabase, migrate, openWriter, StoreError } from './database.ts'
-import { damageMessage, isDamageError } from './folder-error.ts'
+import { storageMessage } from './folder-error.ts'
 import type { OperationRunner } from './operation-runner.ts'
 import { buildOperations } from './operation-runner.ts'
 import type { OperationInput, OperationName, OperationResult } from './operations.ts'
@@ -161,8 +161,8 @@ function writeIndexes(): void {
 
 function failureMessage(fault: unknown): string {
   if (fault instanceof StoreError) return fault.message
-  if (fault instanceof Error && isDamageError(fault)) return damageMessage(fault)
-  return `The database cannot be used: ${fault instanceof Error ? fault.message : 'unknown error'}.`
+  if (!(fault instanceof Error)) return 'The database cannot be used: unknown error.'
+  return storageMessage(fault) ?? `The database cannot be used: ${fault.message}.`
 }
 
 self.onmessage = (event: MessageEvent<ToWriter>) => {
