@@ -32,6 +32,8 @@ export interface IncomingResponse {
   headIncludes(words: string): boolean
   /** The next bytes; without a value at the end. Rejects if the connection fails or was closed by discard(). */
   read(): Promise<ResponsePiece>
+  /** The next bytes, if they have arrived. They stay unread. */
+  readonly unreadPiece: Buffer | undefined
   /** Puts back bytes that were read, so that they are read once more. */
   unread(bytes: Buffer): void
   /**

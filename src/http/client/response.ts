@@ -78,6 +78,10 @@ export class UpstreamResponse implements IncomingResponse, ConnectionUser {
     return this.#connection === undefined ? Promise.resolve(END) : this.#wait('piece')
   }
 
+  get unreadPiece(): Buffer | undefined {
+    return this.#pieces[0]
+  }
+
   unread(bytes: Buffer): void {
     if (bytes.length === 0) return
     this.#pieces.unshift(bytes)

@@ -85,14 +85,24 @@ export interface ResponseOpening extends AttemptContext {
   readonly reservations: Reservations
 }
 
-export async function openResponse(opening: ResponseOpening): Promise<OpenedResponse> {
+export function openResponse(opening: ResponseOpening): Promise<OpenedResponse> {
   const { incoming } = opening
-  if (incoming.status < 200 || incoming.status > 299) throw await refusedBy(opening)
+  if (incoming.status < 200 || incoming.status > 299) {
+    return refusedBy(opening).then(refused => {
+      throw refused
+    })
+  }
   const encoding = incoming.header('content-encoding')?.trim() || 'identity'
   if (encoding.toLowerCase() !== 'identity') throw unusable(opening, `an answer encoded as ${encoding}`)
   opening.exchange.storage.createdReferences?.begin(opening.channel.id)
   const contentType = typeOf(opening)
-  const form = await formOf(opening, contentType)
+  const form = formOf(opening, contentType)
+  return form instanceof Promise
+    ? form.then(known => openAs(known, contentType, opening))
+    : openAs(form, contentType, opening)
+}
+
+function openAs(form: BodyForm, contentType: string, opening: ResponseOpening): Promise<OpenedResponse> {
   const streamed = form === 'events'
   const isEventType = contentType.startsWith('text/event-stream')
   const { allowsBinaryAnswers, mayNotStream } = opening.candidate.upstreamProtocol
@@ -116,15 +126,18 @@ export async function openResponse(opening: ResponseOpening): Promise<OpenedResp
 type BodyForm = 'events' | 'json' | 'other'
 
 /** Some servers give events and JSON the type of the other, or no type: a body shows by its first character what it is. */
-async function formOf(
+function formOf(
   { candidate: { provider, upstreamProtocol }, incoming }: ResponseOpening,
   contentType: string,
-): Promise<BodyForm> {
+): BodyForm | Promise<BodyForm> {
   const { contentType: expected } = streamFormat(provider)
   const byType = contentType.toLowerCase().startsWith(expected) ? 'events' : 'other'
   if (upstreamProtocol.allowsBinaryAnswers || !SSE_TYPE.startsWith(expected)) return byType
-  const first = await readFirstCharacter(incoming)
-  return first === '{' || first === '[' ? 'json' : EVENT_STARTS.includes(first) ? 'events' : byType
+  const formBy = (first: string): BodyForm =>
+    first === '{' || first === '[' ? 'json' : EVENT_STARTS.includes(first) ? 'events' : byType
+  // Most bodies begin in the packet of their head.
+  const first = firstCharacter(incoming.unreadPiece)
+  return first === undefined ? readFirstCharacter(incoming).then(formBy) : formBy(first)
 }
 
 /** A comment, or one of the fields `data`, `event`, `id` and `retry`. */
@@ -134,19 +147,25 @@ const EVENT_STARTS: readonly string[] = [':', 'd', 'e', 'i', 'r']
 const BLANKS: ReadonlySet<number> = new Set([0x09, 0x0a, 0x0d, 0x20, 0xef, 0xbb, 0xbf])
 const BLANKS_MAX = 65_536
 
-/** The first character that is no white space; the body is still unread. Empty if there is none. */
+/** The first character that is no white space. */
+function firstCharacter(piece: Buffer | undefined): string | undefined {
+  const first = piece?.find(byte => !BLANKS.has(byte))
+  return first === undefined ? undefined : String.fromCharCode(first)
+}
+
+/** The same of a body that is still arriving, and that is still unread afterwards. Empty if there is none. */
 async function readFirstCharacter(incoming: IncomingResponse): Promise<string> {
   const read: Buffer[] = []
-  let first: number | undefined
+  let first: string | undefined
   for (let bytes = 0; first === undefined && bytes < BLANKS_MAX; ) {
     const { value } = await incoming.read()
     if (value === undefined) break
     read.push(value)
     bytes += value.length
-    first = value.find(byte => !BLANKS.has(byte))
+    first = firstCharacter(value)
   }
   incoming.unread(read.length === 1 ? read[0]! : Buffer.concat(read))
-  return first === undefined ? '' : String.fromCharCode(first)
+  return first ?? ''
 }
 
 const USUAL_TYPE = /^(?:application\/json|text\/event-stream)(?:; ?charset=utf-8)?$/i
