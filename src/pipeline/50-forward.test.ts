@@ -75,6 +75,7 @@ test('an answer that is opened after its call is over holds no slot of the chann
     status: 200,
     header: () => null,
     headIncludes: () => false,
+    unreadPiece: Buffer.from('{}'),
     async readWhole() {
       exchange.lifetime.isOver = true
       return Buffer.from('{}')

@@ -145,7 +145,8 @@ test('P15: usage adds up to the same buckets when it is read again', () => {
       const filled = Object.fromEntries(Object.entries(original).filter(isWritten))
       const readAgain = readUsage(writeUsage(original))
       if (readAgain === undefined) expect(Object.values(original).every(value => value === 0)).toBe(true)
-      else expect(readAgain).toEqual(filled as never)
+      // `untimedWrites` says what the report leaves open, and is no bucket.
+      else expect({ ...(readAgain as object), untimedWrites: undefined }).toEqual(filled as never)
     }),
   )
   expect(writeUsage({ input: 40, cacheRead: 60, output: 30, reasoning: 10 })).toMatchObject({
