@@ -93,7 +93,7 @@ describe('weir users', () => {
       ])
     }
     const renamed = await weir(folder, 'users email olga@example.com olga')
-    const must = 'weir: <email> is not valid: must be an email address such as name@example.com.\n'
+    const must = 'weir: <email> is not valid: it must be an email address such as name@example.com.\n'
     expect([renamed.code, renamed.stderr]).toEqual([1, must])
     expect((await weir(folder, 'users role olga@example.com king')).stderr).toContain(
       '<role> must be one of: member, support, admin, owner.',

@@ -84,7 +84,8 @@ test('new models and prices are used from the next start on, by this version onl
 
 test.each([
   ['another checksum', () => install(shipped(), 'a'.repeat(64)), /The checksum of the file is [0-9a-f]{64}/],
-  ['no checksum', () => install(shipped(), ''), /--sha256 must be 64 hexadecimal digits/],
+  ['no checksum', () => install(shipped(), ''), /The value of --sha256 is empty/],
+  ['half a checksum', () => install(shipped(), 'a'.repeat(32)), /--sha256 must be 64 hexadecimal digits/],
   ['no JSON', () => install('{'), /not valid JSON/],
   ['another format', () => install({ format: 2, providers: [] }), /must have "format": 1/],
   [
