@@ -44,6 +44,8 @@ export interface Protocol extends ErrorDialect {
   readonly free?: boolean
   /** An answer may be neither JSON nor events (audio, for example). Such an answer is forwarded unread. */
   readonly allowsBinaryAnswers?: boolean
+  /** A whole answer may be plain text, which can begin like an event. */
+  readonly allowsTextAnswers?: boolean
   /** The upstream may answer without a stream although the request asked for one. */
   readonly mayNotStream?: boolean
   /** The request field that caps the output. Default: `max_tokens`. */

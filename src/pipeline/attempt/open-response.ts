@@ -132,7 +132,8 @@ function formOf(
 ): BodyForm | Promise<BodyForm> {
   const { contentType: expected } = streamFormat(provider)
   const byType = contentType.toLowerCase().startsWith(expected) ? 'events' : 'other'
-  if (upstreamProtocol.allowsBinaryAnswers || !SSE_TYPE.startsWith(expected)) return byType
+  const { allowsBinaryAnswers, allowsTextAnswers } = upstreamProtocol
+  if (allowsBinaryAnswers || allowsTextAnswers || !SSE_TYPE.startsWith(expected)) return byType
   const formBy = (first: string): BodyForm =>
     first === '{' || first === '[' ? 'json' : EVENT_STARTS.includes(first) ? 'events' : byType
   // Most bodies begin in the packet of their head.

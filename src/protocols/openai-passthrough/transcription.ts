@@ -28,6 +28,7 @@ export const transcription: Protocol = {
   lastEvent: '',
   hidesStages: true,
   requestType: 'multipart',
+  allowsTextAnswers: true,
   // A model that cannot stream sends a whole answer, even if the call asks for a stream.
   mayNotStream: true,
   passedHeaders: ['content-type'],
