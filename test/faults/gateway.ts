@@ -179,6 +179,7 @@ export class FaultGateway {
 
   /** Sends a call to an upstream without faults. */
   askHealthy(caller: CallerDialect, stream: boolean): Caller {
+    this.#latest = undefined // the last cell may be one whose fault begins at a socket, which names no cell
     const request = { model: 'openai/gpt-4o-mini', stream, text: HEALTHY_TEXT }
     return openRaw(this.harness.url, requestOf(caller, this.#key, request))
   }
