@@ -9,6 +9,7 @@ import {
   readdirSync,
   readFileSync,
   rmSync,
+  statSync,
   symlinkSync,
   truncateSync,
   utimesSync,
@@ -41,41 +42,55 @@ async function run(command: string, ...args: readonly string[]) {
 
 const build = () => run('bin/weir-bun', 'scripts/build.ts')
 
-/** Which program bin/weir would give to Bun. */
-async function chosen(): Promise<string> {
+/** Which program bin/weir would give to Bun for a command. */
+async function chosen(...command: readonly string[]): Promise<string> {
   const bun = readFileSync(inCopy('bin/weir-bun'))
   writeFileSync(inCopy('bin/weir-bun'), '#!/bin/sh\necho "$1"\n')
   try {
-    return (await run('bin/weir', 'help')).stdout.trim().replace(/^.*\/bin\/\.\.\//, '')
+    return (await run('bin/weir', ...command)).stdout.trim().replace(/^.*\/bin\/\.\.\//, '')
   } finally {
     writeFileSync(inCopy('bin/weir-bun'), bun)
   }
 }
 
 const BUNDLE = 'dist/weir.js'
+const QUICK = 'dist/quick.js'
 const SOURCE = 'src/cli/weir.ts'
 const shippedHelp = (): string => readFileSync(join(ROOT, 'src/cli/help.ts'), 'utf8')
 const later = (): Date => new Date(Date.now() + 60_000)
 
 test('bin/weir runs the bundle while no source is newer', async () => {
-  expect(await chosen()).toBe(SOURCE)
+  expect(await chosen('serve')).toBe(SOURCE)
   expect(await build()).toEqual({ code: 0, stdout: '', stderr: 'weir: building …\n' })
-  expect(await chosen()).toBe(BUNDLE)
+  expect(await chosen('serve')).toBe(BUNDLE)
   expect(await build()).toEqual({ code: 0, stdout: '', stderr: '' })
 
   utimesSync(inCopy('src/base/money/money.ts'), later(), later())
-  expect(await chosen()).toBe(SOURCE)
+  expect(await chosen('serve')).toBe(SOURCE)
   utimesSync(inCopy('src/base/money/money.ts'), new Date(0), new Date(0))
-  expect(await chosen()).toBe(BUNDLE)
+  expect(await chosen('serve')).toBe(BUNDLE)
 
   // A source that was deleted changes its folder only.
   writeFileSync(inCopy('src/base/gone.ts'), '')
   rmSync(inCopy('src/base/gone.ts'))
-  expect(await chosen()).toBe(SOURCE)
+  expect(await chosen('serve')).toBe(SOURCE)
 
   rmSync(inCopy('dist/built'))
-  expect(await chosen()).toBe(SOURCE)
+  expect(await chosen('serve')).toBe(SOURCE)
 })
+
+test.each(['', 'help', 'help keys', '--help', '-h', 'version', '--version', 'completion zsh'])(
+  'weir %s needs no gateway, so it is in a small file, and does what its source does',
+  async line => {
+    const command = line === '' ? [] : line.split(' ')
+    expect((await build()).code).toBe(0)
+    expect(await chosen(...command)).toBe(QUICK)
+    const ran = await run('bin/weir', ...command)
+    expect(ran).toEqual(await run('bin/weir-bun', SOURCE, ...command))
+    expect([ran.code, ran.stderr]).toEqual([0, ''])
+    expect(statSync(inCopy(QUICK)).size).toBeLessThan(statSync(inCopy(BUNDLE)).size / 10)
+  },
+)
 
 test('the bundle can be moved, and each of its threads is beside it', async () => {
   expect((await build()).code).toBe(0)
@@ -96,7 +111,7 @@ test('bytecode that is cut off, of another build or missing is not used, and the
   expect((await build()).code).toBe(0)
   const help = await run('bin/weir', 'help')
   expect(help.stdout).toContain('start the gateway')
-  const bytecode = inCopy(`${BUNDLE}.jsc`)
+  const bytecode = inCopy(`${QUICK}.jsc`)
   truncateSync(bytecode, 100_000)
   expect(await run('bin/weir', 'help')).toEqual(help)
   cpSync(inCopy('dist/writer-thread.js.jsc'), bytecode)
@@ -121,7 +136,7 @@ test('two builds at once leave one that works; the stack of an error names the s
   // On a slow machine the second process may begin when the first has ended, and then has nothing to build.
   for (const one of both) expect([built, { ...built, stderr: '' }]).toContainEqual(one)
   expect(readdirSync(inCopy('dist')).filter(name => name.startsWith('.new-'))).toEqual([])
-  expect(await chosen()).toBe(BUNDLE)
+  expect(await chosen('serve')).toBe(BUNDLE)
   const { code, stderr } = await run('bin/weir', 'help')
   expect(code).toBe(1)
   expect(stderr).toContain('planted')
@@ -136,5 +151,5 @@ test('a build that fails changes nothing', async () => {
   expect(readFileSync(inCopy(BUNDLE))).toEqual(before)
   expect(readdirSync(inCopy('dist')).filter(name => name.startsWith('.new-'))).toEqual([])
   expect(existsSync(inCopy('dist/built'))).toBe(true)
-  expect(await chosen()).toBe(SOURCE)
+  expect(await chosen('serve')).toBe(SOURCE)
 })

@@ -1,6 +1,7 @@
 // Commands about the gateway itself: migrate, check, doctor, version.
 
 import packageJson from '../../../package.json'
+import { readMigrations } from '../../store/engine/database.ts'
 import type { OutputOptions } from '../checks/findings.ts'
 import type { CommandFields } from '../connect.ts'
 import { fieldLines, jsonText } from '../print.ts'
@@ -42,8 +43,7 @@ export const systemRows: Readonly<Record<string, CliCommand>> = {
   ),
 }
 
-async function printVersion({ json }: OutputOptions): Promise<void> {
-  const { readMigrations } = await import('../../store/engine/database.ts')
+function printVersion({ json }: OutputOptions): void {
   const versions: CommandFields = {
     weir: packageJson.version,
     bun: process.versions.bun,
