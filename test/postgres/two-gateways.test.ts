@@ -34,6 +34,7 @@ describe.if(hasPostgres)('with two gateways', () => {
       WEIR_JWT_SECRET: 'b'.repeat(64),
       WEIR_ENCRYPTION_KEY: 'c'.repeat(64),
       WEIR_DRAIN_SECONDS: '0',
+      WEIR_AUDIT_SECONDS: '1',
     }
     const first = await startHarness({ env })
     gateways = [first, await startHarness({ env })]
@@ -82,6 +83,19 @@ describe.if(hasPostgres)('with two gateways', () => {
     expect([await statusAt(gateways[0]), await statusAt(gateways[1])]).toEqual([200, 200])
     expect((await owner.ask('DELETE', `web/accounts/${account}/members/${person.id}`)).status).toBe(204)
     expect([await statusAt(gateways[0]), await statusAt(gateways[1])]).toEqual([401, 401])
+  })
+
+  test('each says when one of them has audited the ledger', async () => {
+    const token = String((await gateways[0].weir('token')).token)
+    for (const gateway of gateways) {
+      let found: unknown
+      for (const endMs = Date.now() + PAUSE_MS_MAX; Date.now() < endMs; await Bun.sleep(50)) {
+        const { body } = await askAs(gateway, token)('GET', 'web/ledger/check')
+        found = [body.books, body.audited !== null]
+        if (body.audited !== null) break
+      }
+      expect(found).toEqual(['agree', true])
+    }
   })
 
   test('each shows both, and which of them has answered', async () => {
