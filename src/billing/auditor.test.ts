@@ -120,7 +120,10 @@ test('a process without the job knows what the one with it has found, and acts o
   const found = [findingFor(9n, 'x')]
   const saved: unknown[] = []
   const jobs = [true, false]
-  const results = [{ findings: [], atMs: 8 }, { findings: found, atMs: 9 }]
+  const results = [
+    { findings: [], atMs: 8 },
+    { findings: found, atMs: 9 },
+  ]
   const frozen: number[] = []
   const auditor = buildAuditor({
     auditNew: async () => reportOf([]),
