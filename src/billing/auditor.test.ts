@@ -114,3 +114,34 @@ test('a process makes passes only while it has the job', async () => {
   expect(jobs).toEqual([])
   auditor.close()
 })
+
+test('a process without the job knows what the one with it has found, and acts on nothing', async () => {
+  const looked = Promise.withResolvers<void>()
+  const found = [findingFor(9n, 'x')]
+  const saved: unknown[] = []
+  const jobs = [true, false]
+  const results = [
+    { findings: [], atMs: 8 },
+    { findings: found, atMs: 9 },
+  ]
+  const frozen: number[] = []
+  const auditor = buildAuditor({
+    auditNew: async () => reportOf([]),
+    isOurs: async () => jobs.shift() ?? false,
+    shared: {
+      save: async ({ findings, atMs }) => void saved.push([findings, atMs]),
+      async load() {
+        if (results.length === 0) looked.resolve()
+        return results.shift()
+      },
+    },
+    freeze: async id => void frozen.push(id),
+    everyMs: 1,
+    log: buildLog('info', () => {}),
+  })
+  auditor.start()
+  await looked.promise
+  auditor.close()
+  expect(saved).toEqual([[[], 7]])
+  expect([auditor.state, auditor.findings, frozen]).toEqual([{ drift: 1, auditedMs: 9 }, found, []])
+})

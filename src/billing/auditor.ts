@@ -13,11 +13,21 @@ export interface AuditorParts {
   /** Whether this process is the one that makes the regular passes. */
   isOurs(): Promise<boolean>
   freeze(accountId: number): Promise<void>
+  /** What the process that makes the passes has found last, for the others. Undefined for the only process. */
+  readonly shared?: SharedPass | undefined
   /** Called once for each finding. */
   onFinding?(finding: AuditFinding): Promise<void>
   /** The time between passes. Zero: audits run only on request. */
   readonly everyMs: number
   readonly log: Log
+}
+
+export type PassResult = Pick<AuditReport, 'findings' | 'atMs'>
+
+export interface SharedPass {
+  save(result: PassResult): Promise<void>
+  /** Undefined before the first pass of any process. */
+  load(): Promise<PassResult | undefined>
 }
 
 export interface LedgerState {
@@ -38,7 +48,7 @@ export interface Auditor {
   close(): void
 }
 
-export function buildAuditor({ auditNew, isOurs, freeze, onFinding, everyMs, log }: AuditorParts): Auditor {
+export function buildAuditor({ auditNew, isOurs, freeze, shared, onFinding, everyMs, log }: AuditorParts): Auditor {
   /** Findings that were acted on. An account that is unfrozen by hand stays unfrozen until a new finding. */
   const handled = new Set<string>()
   /** Findings of the last pass and of the last full audit. Each may contain findings that the other does not see. */
@@ -67,9 +77,24 @@ export function buildAuditor({ auditNew, isOurs, freeze, onFinding, everyMs, log
     }
   }
 
+  /** Every process answers for all: with what the one has found that makes the passes. */
+  async function followPasses(): Promise<void> {
+    const result = await shared?.load()
+    if (result === undefined) return
+    current.pass = result.findings
+    auditedMs = Math.max(auditedMs ?? 0, result.atMs)
+  }
+
+  async function makePass(): Promise<void> {
+    const report = await auditNew()
+    await handleReport('pass', report)
+    await shared?.save(report)
+  }
+
   async function runPass(): Promise<void> {
     try {
-      if ((await isOurs()) && !isClosed) await handleReport('pass', await auditNew())
+      if (!(await isOurs())) await followPasses()
+      else if (!isClosed) await makePass()
     } catch (fault) {
       if (!isClosed) log.error('audit failed', { fault: describeFault(fault) })
     }

@@ -14,6 +14,7 @@ import { limitedKeyOf } from '../limits/limited-call.ts'
 import type { ChannelTestReport, LiveGateway } from '../management/live-gateway.ts'
 import { buildSendUpstreamQuery } from '../pipeline/attempt/upstream-query.ts'
 import type { Targets } from '../pipeline/route/targets.ts'
+import type { Changes } from '../store/engine/store-engine.ts'
 import type { Catalogue } from '../upstreams/catalogue.ts'
 import type { Channel } from '../upstreams/channel.ts'
 import type { Model, Provider } from '../upstreams/provider.ts'
@@ -24,6 +25,7 @@ export interface LiveGatewayParts {
   readonly prices: PriceBook
   readonly targets: Pick<Targets, 'healthOf' | 'problemOf'>
   readonly limits: Pick<LimitCounter, 'quotasOfKey'>
+  readonly changes: Pick<Changes, 'askForReset'>
   readonly send: SendRequest
   readonly deadlines: Deadlines
   readonly explain: LiveGateway['explain']
@@ -48,6 +50,7 @@ export function buildLiveGateway({
   prices,
   targets,
   limits,
+  changes,
   send,
   deadlines,
   explain,
@@ -71,7 +74,10 @@ export function buildLiveGateway({
     quotasOf: async key => await limits.quotasOfKey(limitedKeyOf({ ...key, keyId: key.id }), nowMs()),
     modelProblem: (name, rights) => targets.problemOf(name, rights),
     health: id => targets.healthOf(id)?.snapshot(nowMs()),
-    resetHealth: id => targets.healthOf(id)?.reset(),
+    async resetHealth(id) {
+      targets.healthOf(id)?.reset()
+      await changes.askForReset(id)
+    },
     async testChannel(id, modelName) {
       const { channel, provider } = find(id)
       const model = findModel(provider, modelName, prices)

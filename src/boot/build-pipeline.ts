@@ -223,12 +223,15 @@ export function buildCalls(parts: CallParts) {
     countExplanation,
   }
   const runCall = buildRunOrExplain(explaining)
+  const { changes } = store.engine
+  changes.onReset(channel => targets.healthOf(channel)?.reset())
   store.connect({
     running: buildLiveGateway({
       catalogue,
       prices,
       targets,
       limits,
+      changes,
       send: upstreams.send,
       deadlines,
       explain: buildExplainCall({ explainFor: buildExplainFor(explaining), dateMs }),

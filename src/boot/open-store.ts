@@ -129,7 +129,9 @@ interface StoreParts {
 async function buildStore(config: Config, { folder, world, log, engine, lock, listeners }: StoreParts): Promise<Store> {
   const { writer, reader, bodies, statistics, queries, jobs, mintId } = engine
   const { dateMs } = world.clock
-  const watch = buildLedgerAuditor({ source: engine.audit, writer, jobs, everyMs: config.auditMs, log })
+  const isShared = engine.kind === 'postgres'
+  const auditing = { source: engine.audit, writer, reader, jobs, isShared }
+  const watch = buildLedgerAuditor({ ...auditing, everyMs: config.auditMs, log })
   const { keys, finder } = openKeys({ reader, writer, pepper: folder.secrets.pepper }, world)
   const seal = new Seal(folder.secrets.encryption)
   const vault = await openVault({

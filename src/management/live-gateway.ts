@@ -55,8 +55,8 @@ export interface LiveGateway {
   readonly prices: PriceBook
   /** Undefined for a channel that has had no call. */
   health(channelId: string): HealthSnapshot | undefined
-  /** Closes the circuit breaker of a channel and forgets its failures. */
-  resetHealth(channelId: string): void
+  /** Closes the circuit breaker of a channel and forgets its failures, in all processes. */
+  resetHealth(channelId: string): Promise<void>
   /** Without a model it uses the cheapest chat model. Throws a Refusal if the channel cannot be tested. */
   testChannel(channelId: string, model?: string): Promise<ChannelTestReport>
   /** The ids of the models that the upstream lists. Throws a Refusal if the upstream has no list. */

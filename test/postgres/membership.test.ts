@@ -75,7 +75,9 @@ describe.skipIf(!hasPostgres)('processes', () => {
     // Ids of its slot are granted for the near future, so that another slot is taken.
     expect((await join()).slot).toBe(4)
     await pool.runScript('UPDATE process SET is_dead = 0; DELETE FROM process WHERE slot = 4')
-    await pool.runScript(`INSERT INTO process SELECT n, 1, 0, 0, 0, 0, 0, '', '' FROM generate_series(4, 127) n`)
+    await pool.runScript(
+      `INSERT INTO process SELECT n, 1, database_ms() + 600000, 0, 0, 0, 0, '', '' FROM generate_series(4, 127) n`,
+    )
     await expect(join()).rejects.toThrow('all 127 slots are in use')
     await pool.runScript(`UPDATE process SET is_dead = 1 WHERE slot = ${first!.slot}`)
     const next = await join()
@@ -83,6 +85,26 @@ describe.skipIf(!hasPostgres)('processes', () => {
     expect(next.epoch).toBeGreaterThan(first!.epoch)
     // The first one may have minted ids of all times that it was granted.
     expect(next.mintId()).toBeGreaterThan(Math.max(lastId, idAtMs(Number(granted.until))))
+  })
+
+  test('get the slots of dead ones that no other one is left to fence, but not those of any that renews its lease', async () => {
+    const [dead, alive] = [await join(), await join()]
+    await pool.runScript(`INSERT INTO process SELECT n, 1, 0, 0, 0, 0, 0, '', '' FROM generate_series(3, 127) n`)
+    await endLease(alive)
+    await endLease(dead)
+    const pauses: number[] = []
+    const clocks = {
+      steadyMs: () => performance.now(),
+      dateMs: () => Date.now(),
+      async pause(ms: number) {
+        pauses.push(ms)
+        await alive.renew()
+      },
+    }
+    const next = await Membership.join(pool, facts, clocks)
+    expect(pauses.reduce((sum, ms) => sum + ms, 0)).toBe(LEASE_MS)
+    expect([await alive.renew(), await dead.renew(), next.slot === alive.slot]).toEqual([true, false, false])
+    expect(await next.countAlive()).toBe(2)
   })
 
   test('whose registration was lost in a failover are fenced by the next process in their slot', async () => {

@@ -5,6 +5,7 @@ import { dirname } from 'node:path'
 import packageJson from '../../package.json'
 import { buildSend } from '../../src/cli/send.ts'
 import { LEASE_MS } from '../../src/store/postgres/membership.ts'
+import { fail } from '../../tools/fake-upstream/answers.ts'
 import { closedGate } from '../support/closed-gate.ts'
 import type { Harness } from '../support/gateway.ts'
 import { chat, hello, startHarness, until } from '../support/gateway.ts'
@@ -34,6 +35,7 @@ describe.if(hasPostgres)('with two gateways', () => {
       WEIR_JWT_SECRET: 'b'.repeat(64),
       WEIR_ENCRYPTION_KEY: 'c'.repeat(64),
       WEIR_DRAIN_SECONDS: '0',
+      WEIR_AUDIT_SECONDS: '1',
     }
     const first = await startHarness({ env })
     gateways = [first, await startHarness({ env })]
@@ -82,6 +84,19 @@ describe.if(hasPostgres)('with two gateways', () => {
     expect([await statusAt(gateways[0]), await statusAt(gateways[1])]).toEqual([200, 200])
     expect((await owner.ask('DELETE', `web/accounts/${account}/members/${person.id}`)).status).toBe(204)
     expect([await statusAt(gateways[0]), await statusAt(gateways[1])]).toEqual([401, 401])
+  })
+
+  test('each says when one of them has audited the ledger', async () => {
+    const token = String((await gateways[0].weir('token')).token)
+    for (const gateway of gateways) {
+      let found: unknown
+      for (const endMs = Date.now() + PAUSE_MS_MAX; Date.now() < endMs; await Bun.sleep(50)) {
+        const { body } = await askAs(gateway, token)('GET', 'web/ledger/check')
+        found = [body.books, body.audited !== null]
+        if (body.audited !== null) break
+      }
+      expect(found).toEqual(['agree', true])
+    }
   })
 
   test('each shows both, and which of them has answered', async () => {
@@ -133,5 +148,32 @@ describe.if(hasPostgres)('with two gateways', () => {
       closed.open()
       gateways[1].upstream.planModel('gpt-4o-mini', undefined)
     }
+  })
+
+  test('the health of a channel that is reset at one is reset at both', async () => {
+    const token = String((await gateways[0].weir('token')).token)
+    const blocked = fail(429, { error: { message: 'no', code: 'insufficient_quota' } })
+    const channels = async (): Promise<readonly (readonly [id: string, state: string])[]> => {
+      const lists = await Promise.all(gateways.map(gateway => askAs(gateway, token)('GET', 'web/channels')))
+      const rows = lists.flatMap(({ body }) => body.data as { id: string; health: { state: string } | null }[])
+      return rows.flatMap(({ id, health }) =>
+        id.startsWith('openai') ? [[id, health?.state ?? 'unused'] as const] : [],
+      )
+    }
+    for (const { upstream } of gateways) upstream.planModel('gpt-4o-mini', blocked)
+    try {
+      for (const gateway of gateways) await call(gateway)
+      expect(new Set((await channels()).map(([, state]) => state))).toEqual(new Set(['quota_spent']))
+    } finally {
+      for (const { upstream } of gateways) upstream.planModel('gpt-4o-mini', undefined)
+    }
+    const [[id]] = (await channels()) as [readonly [string, string]]
+    expect((await owner.ask('POST', `web/channels/${encodeURIComponent(id)}/reset-health`)).status).toBe(204)
+    let states: readonly string[] = []
+    for (const endMs = Date.now() + PAUSE_MS_MAX; Date.now() < endMs; await Bun.sleep(20)) {
+      states = (await channels()).map(([, state]) => state)
+      if (states.every(state => state === 'available')) break
+    }
+    expect(states).toEqual(['available', 'available'])
   })
 })

@@ -84,6 +84,19 @@ test('a server that cannot be reached is a warning', async () => {
 })
 
 describe.if(hasRedis)('a real server', () => {
+  test('that takes no more connections is a warning, also with a password, which it has not seen', async () => {
+    const port = freePort()
+    const redis = await startRedis('--port', String(port), '--bind', '127.0.0.1')
+    const kept = await redis.open()
+    for (const setting of [['maxclients', '1'] as const, ['requirepass', 'right'] as const]) {
+      await kept.send('CONFIG', ['SET', ...setting])
+    }
+    expect(await said(`redis://:right@127.0.0.1:${port}`)).toMatch(
+      /^warning: The Redis at .* does not tell its settings.*\(ERR max number of clients reached\)\.$/,
+    )
+    await redis.stop()
+  })
+
   test('is usable, and a wrong or missing password is an error that does not show it', async () => {
     const port = freePort()
     const redis = await startRedis('--port', String(port), '--bind', '127.0.0.1')

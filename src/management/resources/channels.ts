@@ -323,7 +323,7 @@ function upstreamEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
       answer: noContent,
       status: 204,
       async run({ params: { channel } }) {
-        running().resetHealth(known(channel).id)
+        await running().resetHealth(known(channel).id)
         return {}
       },
     }),

@@ -92,10 +92,20 @@ export interface Changes {
   readonly revision: number | undefined
   /** Resolves when everything is known that was changed before this call. */
   refresh(): Promise<void>
+  /** Asks all other processes to reset the health of a channel, which they have in memory. */
+  askForReset(channel: string): Promise<void>
+  /** Calls the listener when a process has asked for a reset, also when it was this one. */
+  onReset(listener: (channel: string) => void): void
 }
 
 /** The changes on SQLite, where no other process can change anything. */
-export const noChanges: Changes = { subscribe() {}, revision: undefined, refresh: () => Promise.resolve() }
+export const noChanges: Changes = {
+  subscribe() {},
+  revision: undefined,
+  refresh: () => Promise.resolve(),
+  askForReset: () => Promise.resolve(),
+  onReset() {},
+}
 
 /** A process that uses the database, for people. */
 export interface LiveProcess {

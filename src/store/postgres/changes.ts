@@ -4,6 +4,7 @@
 
 import { postgresQuery } from '../engine/steps.ts'
 import type { Changes, ConfigurationGroup } from '../engine/store-engine.ts'
+import { refusalOf } from './faults.ts'
 import type { PostgresPool } from './pools.ts'
 
 const CHANNEL = 'weir'
@@ -24,6 +25,10 @@ export interface ChangesOptions {
 
 type Listener = () => void | Promise<void>
 
+/** Processes of earlier versions take such a notification for a change, and read the numbers. */
+const RESET = 'reset-health '
+
+const notify = postgresQuery(`SELECT pg_notify('${CHANNEL}', $1)`)
 const readNumbers = postgresQuery<{ name: ConfigurationGroup; number: bigint }>('SELECT name, number FROM revision')
 
 export class PostgresChanges implements Changes {
@@ -33,6 +38,7 @@ export class PostgresChanges implements Changes {
   readonly #listeners = new Map<ConfigurationGroup, Listener[]>()
   /** The numbers that all listeners of a group know. What they have read may be newer, but not older. */
   readonly #known = new Map<ConfigurationGroup, number>()
+  #onReset: (channel: string) => void = () => {}
   #running: Promise<void> | undefined
   #next: Promise<void> | undefined
   #confirmedMs = -Infinity
@@ -51,7 +57,11 @@ export class PostgresChanges implements Changes {
     await this.refresh()
     const refresh = (): void => void this.refresh().catch(fault => this.#options.onError(fault))
     this.#timer = setInterval(refresh, this.#options.pollEveryMs ?? POLL_EVERY_MS)
-    this.#stopListening = this.#pool.listen(CHANNEL, text => this.#isKnown(text) || refresh(), refresh)
+    const onNotified = (text: string): void => {
+      if (text.startsWith(RESET)) this.#onReset(text.slice(RESET.length))
+      else if (!this.#isKnown(text)) refresh()
+    }
+    this.#stopListening = this.#pool.listen(CHANNEL, onNotified, refresh)
   }
 
   /** The listener is also called soon after this call: something may have changed since its part has read it. */
@@ -77,6 +87,17 @@ export class PostgresChanges implements Changes {
   /** Whether this process knows the configuration of at most three seconds ago. If not, it must take no calls. */
   get isCurrent(): boolean {
     return this.#steadyMs() - this.#confirmedMs <= CURRENT_MS_MAX
+  }
+
+  /** A notification may be lost. Then the operator, who sees that the channel is still blocked there, asks again. */
+  async askForReset(channel: string): Promise<void> {
+    await this.#pool.readPoint(notify.get(RESET + channel)).catch(fault => {
+      throw refusalOf(fault)
+    })
+  }
+
+  onReset(listener: (channel: string) => void): void {
+    this.#onReset = listener
   }
 
   refresh(): Promise<void> {

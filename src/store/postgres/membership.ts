@@ -2,6 +2,7 @@
 // seconds, over connections of its own, so that no other work delays it.
 
 import { postgresQuery } from '../engine/steps.ts'
+import { sqlStateOf } from './faults.ts'
 import type { PostgresPool } from './pools.ts'
 import { buildSlotMinter } from './slot-ids.ts'
 
@@ -24,9 +25,13 @@ export interface ProcessClocks {
   /** Steady; its zero does not matter. */
   steadyMs(): number
   dateMs(): number
+  pause?(ms: number): Promise<void>
 }
 
 const realClocks: ProcessClocks = { steadyMs: () => performance.now(), dateMs: () => Date.now() }
+
+/** The error of a registration when all slots are in use. */
+const NO_SLOT = 'WR002'
 
 interface RegisteredRow {
   readonly slot: bigint
@@ -42,6 +47,14 @@ const renew = postgresQuery<{ granted_ms: bigint | null }>('SELECT renew_lease($
 const fence = postgresQuery<{ fenced: bigint }>('SELECT fence_dead_processes($1, $2, $3) AS fenced')
 const leave = postgresQuery('SELECT leave_process($1, $2)')
 const countAlive = postgresQuery<{ n: bigint }>('SELECT count(*) AS n FROM process WHERE is_dead = 0')
+const findRunOut = postgresQuery<{ now_ms: bigint; n: bigint }>(
+  `SELECT database_ms() AS now_ms,
+     (SELECT count(*) FROM process WHERE is_dead = 0 AND expires_ms < database_ms()) AS n`,
+)
+const fenceRunOut = postgresQuery(
+  `UPDATE process SET is_dead = 1, epoch = epoch + 1 WHERE slot IN
+     (SELECT slot FROM process WHERE is_dead = 0 AND expires_ms < $1 ORDER BY slot FOR UPDATE SKIP LOCKED)`,
+)
 
 export class Membership {
   readonly slot: number
@@ -69,12 +82,17 @@ export class Membership {
   }
 
   /** Registers this process. */
-  static async join(pool: PostgresPool, facts: ProcessFacts, clocks = realClocks): Promise<Membership> {
+  static async join(pool: PostgresPool, facts: ProcessFacts, clocks: ProcessClocks = realClocks): Promise<Membership> {
     const { version, address, predecessor } = facts
     const sentMs = clocks.steadyMs()
     const { slot = null, epoch = null } = predecessor ?? {}
-    const row = await pool.transact(register.get(version, address, LEASE_MS, slot, epoch))
-    return new Membership(pool, row!, sentMs, clocks)
+    try {
+      const row = await pool.transact(register.get(version, address, LEASE_MS, slot, epoch))
+      return new Membership(pool, row!, sentMs, clocks)
+    } catch (fault) {
+      if (sqlStateOf(fault) !== NO_SLOT || !(await freeSlots(pool, clocks))) throw fault
+      return Membership.join(pool, facts, clocks)
+    }
   }
 
   /**
@@ -153,4 +171,22 @@ export class Membership {
     this.#isStopped = true
     clearTimeout(this.#timer)
   }
+}
+
+/**
+ * Fences processes that are dead for certain, and returns whether there were any. Only a member does this otherwise. But when
+ * gateways are killed soon after each start, again and again, all slots belong to the dead, and none can become a member.
+ *
+ * It watches their leases for the time of one lease first, because all leases have run out after an outage of the database.
+ * Should the database be away meanwhile, this throws, and nobody is fenced.
+ */
+async function freeSlots(pool: PostgresPool, { pause = Bun.sleep }: ProcessClocks): Promise<boolean> {
+  const { now_ms: sinceMs, n } = (await pool.transact(findRunOut.get()))!
+  if (n === 0n) return false
+  for (let watchedMs = 0; watchedMs < LEASE_MS; watchedMs += RENEW_EVERY_MS) {
+    await pause(RENEW_EVERY_MS)
+    await pool.transact(countAlive.get())
+  }
+  // A lease that was renewed meanwhile runs out later.
+  return (await pool.transact(fenceRunOut.run(sinceMs))) > 0
 }

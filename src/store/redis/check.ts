@@ -14,6 +14,8 @@ const ANSWER_MS_MAX = 2_000
 const VERSION_MIN = [6, 2] as const
 /** The first bytes of all answers of Redis. */
 const ANSWER_TYPES = '+-$:*_%'
+/** The password is wrong, or the server has none. */
+const WRONG_PASSWORD = /^-(WRONGPASS|ERR AUTH|ERR invalid password)/
 
 /** Returns a warning if Redis cannot be reached or checked, or is full. Throws if it can be reached and cannot be used. */
 export async function checkRedis(url: Secret): Promise<string | undefined> {
@@ -25,11 +27,10 @@ export async function checkRedis(url: Secret): Promise<string | undefined> {
   const text = await sendCommands(address, [...login, command('INFO')].join(''), name)
   if (typeof text !== 'string') return text.away
   const answer = new Answer(text)
-  if (password !== '') {
-    const line = answer.line()
-    if (line.startsWith('-')) throw new RedisUnusable(`${name} does not accept the password of WEIR_REDIS_URL.`)
-  }
-  const info = answer.line()
+  const first = answer.line()
+  if (WRONG_PASSWORD.test(first)) throw new RedisUnusable(`${name} does not accept the password of WEIR_REDIS_URL.`)
+  // Another error says that the server has not even looked at the password: it has too many connections, for example.
+  const info = first === '+OK' ? answer.line() : first
   if (info.startsWith('-NOAUTH')) throw new RedisUnusable(`${name} needs a password, and WEIR_REDIS_URL has none.`)
   if (info.startsWith('-LOADING')) return `${name} is still loading its data.`
   if (info.startsWith('-')) return `${name} does not tell its settings, so they were not checked (${info.slice(1)}).`
