@@ -108,7 +108,9 @@ function reportedOrCounted({ reported, hasContent, isReportOutdated, estimate }:
   if (!hasContent || (!isReportOutdated && reportedOutput > 0)) return [reported, 'reported']
   const counted = estimate()
   const missing = outputTokens(counted) - reportedOutput
-  return missing > 0 ? [addMissing(reported, counted, missing), 'estimated'] : [reported, 'reported']
+  const hasUnitsOnly = reportedOutput === 0 && inputTokens(reported) === 0 && inputTokens(counted) > 0
+  if (missing <= 0 && !hasUnitsOnly) return [reported, 'reported']
+  return [addMissing(reported, counted, Math.max(0, missing)), 'estimated']
 }
 
 /** Adds missing output tokens to a report, first to the kinds of which it has too few. */

@@ -156,7 +156,8 @@ export function withUnits(usage: Usage, call: CountedCall, outputBytes: number, 
   for (const unit of units) {
     const most = call.units?.[unit]
     const count = unit === 'images' && images !== undefined ? images : (call.unitsGuess?.[unit] ?? most)
-    if (count === undefined || usage[unit] !== undefined) continue
+    // An answer that was worth a charge has used the unit, so a report of 0 says nothing.
+    if (count === undefined || (usage[unit] ?? 0) > 0) continue
     const seconds = unit === 'seconds' ? speechSeconds(outputBytes, call) : 0
     const held = Math.min(Math.max(count, seconds), most ?? count)
     // Text in the answer proves that speech was read, however short the file claims to be.

@@ -12,7 +12,7 @@ import type { Harness } from '../support/gateway.ts'
 import { startHarness } from '../support/gateway.ts'
 import { post } from '../support/raw.ts'
 import { wav } from '../support/sample-media.ts'
-import { says, sendsBytes, sendsEvents } from './upstream.ts'
+import { says, saysText, sendsBytes, sendsEvents } from './upstream.ts'
 
 const [TEXT, WRITTEN, HEARD, PICTURE, SOUND] = [1_000, 2_000, 6_000, 30_000, 50_000] // nano-dollars per token
 const price = { input: '1', output: '2', outputImage: '30', outputAudio: '50' }
@@ -32,6 +32,7 @@ const provider = {
   sign: 'bearer',
   models: [
     { id: 'makes', price },
+    { id: 'times', price: { input: '0', output: '0', perSecond: '0.001' } },
     {
       id: 'hears',
       contextTokens: 16_000,
@@ -135,9 +136,9 @@ const prompt = 'A brook, a river and the sea. '.repeat(10)
 const words = 'river '.repeat(7).slice(0, 40)
 const eventsHead = head(200, { 'content-type': 'text/event-stream', 'transfer-encoding': 'chunked' })
 
-const transcript = (stream: boolean): FormData => {
+const transcript = (stream: boolean, model = 'hears'): FormData => {
   const form = new FormData()
-  form.set('model', 'brook/hears')
+  form.set('model', `brook/${model}`)
   form.set('prompt', prompt)
   if (stream) form.set('stream', 'true')
   form.set('file', new File([wav(SECONDS)], 'a.wav', { type: 'audio/wav' }))
@@ -191,6 +192,27 @@ test.each([
   const row = harness.lastRecord()!
   expect(row).toMatchObject({ outcome: 'completed', usage_source: 'estimated' })
   expect(Number(row.cost)).toBe(HEARD_TOKENS * HEARD + (prompt.length / 4) * TEXT + 10 * WRITTEN)
+})
+
+test.each([
+  { duration: 0, usage: { type: 'tokens', input_tokens: 10, output_tokens: 5, total_tokens: 15 } },
+  { usage: { prompt_audio_seconds: 0, prompt_tokens: 10, completion_tokens: 5, total_tokens: 15 } },
+])('a transcription that is paid by the second costs its length if the report says 0: %j', async more => {
+  harness.upstream.plan(says({ text: words, ...more }))
+  const headers = { authorization: `Bearer ${await harness.key()}` }
+  const init = { method: 'POST', headers, body: transcript(false, 'times') }
+  expect((await fetch(`${harness.url}/v1/audio/transcriptions`, init)).status).toBe(200)
+  await harness.idle()
+  expect(Number(harness.lastRecord()!.cost)).toBe(SECONDS * 1_000_000)
+})
+
+test('a transcription that is cut off in its JSON is no answer, and free', async () => {
+  harness.upstream.plan(saysText(`{"text":"${words}`, 'application/json'))
+  const headers = { authorization: `Bearer ${await harness.key()}` }
+  const init = { method: 'POST', headers, body: transcript(false, 'times') }
+  expect((await fetch(`${harness.url}/v1/audio/transcriptions`, init)).status).toBe(502)
+  await harness.idle()
+  expect(harness.lastRecord()).toMatchObject({ outcome: 'upstream_failed', cost: 0 })
 })
 
 const reports: readonly (readonly [string, object, number])[] = [
