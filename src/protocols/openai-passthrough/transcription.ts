@@ -63,12 +63,12 @@ function refuseRemoteAudio(json: Json): void {
   if (field !== undefined) throw invalid(field, 'is not supported: send the audio itself as "file"')
 }
 
-/** Plain text and subtitles are valid answers; an HTML page of a proxy is not. */
+/** Plain text and subtitles are valid answers; an HTML page of a proxy is not, and neither is JSON that was cut off. */
 function readAnswer(body: Buffer): AnswerReading | undefined {
   const json = parseAnswerObject(body)
   if (json === undefined) {
     const start = body.toString('latin1', 0, 64).trimStart().toLowerCase()
-    if (start.startsWith('<!doctype') || start.startsWith('<html')) return undefined
+    if (['<!doctype', '<html', '{'].some(other => start.startsWith(other))) return undefined
     // Neither text nor subtitles say how long the audio is: subtitles end with the last word, not with the audio.
     return { outputBytes: body.byteLength, usage: readInputOutputUsage(undefined, 'output') }
   }
