@@ -206,6 +206,38 @@ test.each([
   expect(Number(harness.lastRecord()!.cost)).toBe(SECONDS * 1_000_000)
 })
 
+const chunkOf = (choice: object) => ({ object: 'transcription.chunk', choices: [{ index: 0, ...choice }] })
+const lastDelta = { type: 'transcript.text.delta', delta: words }
+
+test.each([
+  ['only its last event', sendsEvents([{ type: 'transcript.text.done', text: words }])],
+  ['deltas before its last event', sendsEvents([lastDelta, { type: 'transcript.text.done', text: words }])],
+  [
+    'segments before its last event',
+    sendsEvents([
+      { type: 'transcription.segment', text: words },
+      { type: 'transcription.done', text: words },
+    ]),
+  ],
+  [
+    'the chunks of a chat',
+    sendsEvents(
+      [chunkOf({ delta: { content: words } }), chunkOf({ delta: { content: '' }, finish_reason: 'stop' })],
+      'data: [DONE]\n\n',
+    ),
+  ],
+])('a streamed transcription without a report is charged for its transcript if it has %s', async (_what, upstream) => {
+  harness.upstream.plan(upstream)
+  const headers = { authorization: `Bearer ${await harness.key()}` }
+  const init = { method: 'POST', headers, body: transcript(true) }
+  const answer = await fetch(`${harness.url}/v1/audio/transcriptions`, init)
+  expect([answer.status, await answer.text()]).toEqual([200, expect.stringContaining(words)])
+  await harness.idle()
+  const row = harness.lastRecord()!
+  expect(row).toMatchObject({ outcome: 'completed', usage_source: 'estimated' })
+  expect(Number(row.cost)).toBe(HEARD_TOKENS * HEARD + (prompt.length / 4) * TEXT + 10 * WRITTEN)
+})
+
 test('a transcription that is cut off in its JSON is no answer, and free', async () => {
   harness.upstream.plan(saysText(`{"text":"${words}`, 'application/json'))
   const headers = { authorization: `Bearer ${await harness.key()}` }
