@@ -35,11 +35,18 @@ export function cost(exchange: Exchange, ending: CallEnding): Cost {
     isDelivered: meter.delivered || ending.contentDelivered === true,
     hasProviderTools: runsTools(exchange),
     wasReaderSlow: wasReaderSlow(exchange),
+    hasInputFee: candidate?.price !== undefined && hasFee(candidate.price.price, inputUnits(exchange.call)),
     unreportedInput: () => unreportedInput(exchange, ending),
     estimateHidden: known => Math.max(hiddenTokens(exchange, ending, known), rejectedTokens(exchange, known)),
     estimate: () => estimateUsage(exchange, meter.outputBytes, images),
   }
   return priceCall(finished, priceOf(exchange), meter.serviceClass, charged => countedUsage(charged, exchange, images))
+}
+
+/** Images are made for the answer; the other units are in the request. */
+function inputUnits(call: Call | undefined): Units {
+  const { images: _output, ...input } = call?.units ?? {}
+  return input
 }
 
 /** A service class that the translation dropped was not requested, whether it is dearer or cheaper. */

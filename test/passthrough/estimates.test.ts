@@ -9,7 +9,7 @@ import type { Script } from '../../tools/fake-upstream/script.ts'
 import { chunk, gate, head, script } from '../../tools/fake-upstream/script.ts'
 import { openRaw } from '../forwarding/caller.ts'
 import type { Harness } from '../support/gateway.ts'
-import { startHarness } from '../support/gateway.ts'
+import { startHarness, until } from '../support/gateway.ts'
 import { post } from '../support/raw.ts'
 import { wav } from '../support/sample-media.ts'
 import { says, saysText, sendsBytes, sendsEvents } from './upstream.ts'
@@ -28,11 +28,15 @@ const provider = {
     'openai-transcription': '/audio/transcriptions',
     'openai-images': '/images/generations',
     'ark-images': '/ark/images/generations',
+    'openai-rerank': '/rerank',
   },
   sign: 'bearer',
   models: [
     { id: 'makes', price },
-    { id: 'times', price: { input: '0', output: '0', perSecond: '0.001' } },
+    { id: 'times', billsWhenLeft: false, price: { input: '0', output: '0', perSecond: '0.001' } },
+    { id: 'spells', billsWhenLeft: false, price: { input: '0', output: '0', perCharacter: '0.00001' } },
+    { id: 'sorts', billsWhenLeft: false, price: { input: '0', output: '0', perSearch: '0.002' } },
+    { id: 'draws', billsWhenLeft: false, price: { input: '0', output: '0', perImage: '0.03' } },
     {
       id: 'hears',
       contextTokens: 16_000,
@@ -178,6 +182,38 @@ test('the audio of a transcription that its caller leaves is charged as audio, a
   const row = await recordOfLeft('/v1/audio/transcriptions', request, delta)
   expect(row).toMatchObject({ outcome: 'client_left', rule: 'left_reading', usage_source: 'estimated' })
   expect(Number(row.cost)).toBe(HEARD_TOKENS * HEARD + (prompt.length / 4) * TEXT + 10 * WRITTEN)
+})
+
+const asJson = (model: string, fields: object): Request =>
+  new Request('http://x', {
+    method: 'POST',
+    body: JSON.stringify({ model: `brook/${model}`, ...fields }),
+    headers: { 'content-type': 'application/json' },
+  })
+const units: readonly (readonly [what: string, path: string, request: Request, worth: number])[] = [
+  ['characters', '/v1/audio/speech', asJson('spells', speech), 100 * 10_000],
+  ['searches', '/v1/rerank', asJson('sorts', { query: 'a brook', documents: ['a', 'b'] }), 2_000_000],
+  [
+    'seconds',
+    '/v1/audio/transcriptions',
+    new Request('http://x', { method: 'POST', body: transcript(false, 'times') }),
+    SECONDS * 1_000_000,
+  ],
+  ['no images, which are not made', '/v1/images/generations', asJson('draws', { prompt: 'a brook' }), 0],
+]
+
+test.each(units)('a caller that leaves before the answer pays for its %s', async (_what, path, request, worth) => {
+  const never = Promise.withResolvers<void>()
+  harness.upstream.plan(script(gate(never.promise)))
+  const before = harness.upstream.requests.length
+  const authorization = `Bearer ${await harness.key()}`
+  const headers = { authorization, 'content-type': request.headers.get('content-type')! }
+  const caller = openRaw(harness.url, post(path, headers, Buffer.from(await request.arrayBuffer())))
+  await until(() => harness.upstream.requests.length > before, 'the upstream has the request')
+  caller.leave()
+  await harness.idle()
+  never.resolve()
+  expect(harness.lastRecord()).toMatchObject({ outcome: 'client_left', rule: 'left_waiting', cost: worth })
 })
 
 test.each([
