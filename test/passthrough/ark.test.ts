@@ -345,7 +345,9 @@ test('a rerank that reports no searches, but tokens, is billed by its documents'
 
 test('a rerank that is paid by tokens and reports only searches is billed by an estimate of its tokens', async () => {
   const body = { model: 'pond/text', query: 'a', documents: ['x', 'y'] }
-  harness.upstream.plan(says({ results: [{ index: 0, relevance_score: 0.5 }], meta: { billed_units: { search_units: 1 } } }))
+  harness.upstream.plan(
+    says({ results: [{ index: 0, relevance_score: 0.5 }], meta: { billed_units: { search_units: 1 } } }),
+  )
   const inputTokens = BigInt(Math.ceil(JSON.stringify(body).length / 4))
   expect(await call('/v1/rerank', body)).toMatchObject({ status: 200, spent: inputTokens * 1_000n })
   expect(harness.lastRecord()).toMatchObject({ usage_source: 'estimated' })
