@@ -49,6 +49,8 @@ export interface FinishedCall {
   readonly hasProviderTools: boolean
   /** Whether the caller did not read shortly before the end, so that the upstream could not write. */
   readonly wasReaderSlow?: boolean
+  /** Whether the price has a fee for a unit that the request contains, such as seconds of audio: that is its input. */
+  readonly hasInputFee?: boolean
   /** Our own count of input and output tokens. */
   estimate(): Usage
   /** The input tokens that are charged at least, where only a final report could tell the input and none came; else 0. */
@@ -108,7 +110,9 @@ function reportedOrCounted({ reported, hasContent, isReportOutdated, estimate }:
   if (!hasContent || (!isReportOutdated && reportedOutput > 0)) return [reported, 'reported']
   const counted = estimate()
   const missing = outputTokens(counted) - reportedOutput
-  return missing > 0 ? [addMissing(reported, counted, missing), 'estimated'] : [reported, 'reported']
+  const hasUnitsOnly = reportedOutput === 0 && inputTokens(reported) === 0 && inputTokens(counted) > 0
+  if (missing <= 0 && !hasUnitsOnly) return [reported, 'reported']
+  return [addMissing(reported, counted, Math.max(0, missing)), 'estimated']
 }
 
 /** Adds missing output tokens to a report, first to the kinds of which it has too few. */
@@ -156,6 +160,10 @@ function addEstimatedInput([usage, source]: UsageAndSource, { estimate }: Finish
 const reportedOrNothing = ({ reported }: FinishedCall): UsageAndSource =>
   reported === undefined ? nothing : [reported, 'reported']
 
+/** Units of the request are counted for what is charged by an estimate. */
+const reportedOrInputFee = (call: FinishedCall): UsageAndSource =>
+  call.reported === undefined && call.hasInputFee ? [noUsage, 'estimated'] : reportedOrNothing(call)
+
 export const charges = {
   nothing: { text: 'nothing', charged: () => nothing },
   reported: {
@@ -183,7 +191,7 @@ export const charges = {
   },
   reported_or_waited: {
     text: 'the reported usage, else the estimated input; in addition, possible unseen reasoning',
-    charged: call => addHidden(addInput(reportedOrNothing(call), call), call),
+    charged: call => addHidden(addInput(reportedOrInputFee(call), call), call),
   },
   // The recovery after a crash applies this charge. It knows nothing else about the call.
   checkpoint: {

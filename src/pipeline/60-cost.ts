@@ -35,11 +35,18 @@ export function cost(exchange: Exchange, ending: CallEnding): Cost {
     isDelivered: meter.delivered || ending.contentDelivered === true,
     hasProviderTools: runsTools(exchange),
     wasReaderSlow: wasReaderSlow(exchange),
+    hasInputFee: candidate?.price !== undefined && hasFee(candidate.price.price, inputUnits(exchange.call)),
     unreportedInput: () => unreportedInput(exchange, ending),
     estimateHidden: known => Math.max(hiddenTokens(exchange, ending, known), rejectedTokens(exchange, known)),
     estimate: () => estimateUsage(exchange, meter.outputBytes, images),
   }
   return priceCall(finished, priceOf(exchange), meter.serviceClass, charged => countedUsage(charged, exchange, images))
+}
+
+/** Images are made for the answer; the other units are in the request. */
+function inputUnits(call: Call | undefined): Units {
+  const { images: _output, ...input } = call?.units ?? {}
+  return input
 }
 
 /** A service class that the translation dropped was not requested, whether it is dearer or cheaper. */
@@ -156,7 +163,8 @@ export function withUnits(usage: Usage, call: CountedCall, outputBytes: number, 
   for (const unit of units) {
     const most = call.units?.[unit]
     const count = unit === 'images' && images !== undefined ? images : (call.unitsGuess?.[unit] ?? most)
-    if (count === undefined || usage[unit] !== undefined) continue
+    // An answer that was worth a charge has used the unit, so a report of 0 says nothing.
+    if (count === undefined || (usage[unit] ?? 0) > 0) continue
     const seconds = unit === 'seconds' ? speechSeconds(outputBytes, call) : 0
     const held = Math.min(Math.max(count, seconds), most ?? count)
     // Text in the answer proves that speech was read, however short the file claims to be.

@@ -96,7 +96,7 @@ export interface Ingress extends KeyedRequest {
   readonly path: string
   readonly callId: number
   readonly requestId: string
-  readonly claimedBody?: Uint8Array | undefined
+  readonly claimedBody?: Buffer | undefined
   /** The listener is called when the caller's socket closes, or at once if it is closed already. */
   onDisconnect(listener: () => void): void
   /** The listener is called when the server itself must end the call, because it closes the connection. */

@@ -5,7 +5,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { bounds } from '../../src/base/bounds.ts'
-import { says } from '../passthrough/upstream.ts'
+import { says, saysText } from '../passthrough/upstream.ts'
 import { openDatabase } from '../support/database.ts'
 import type { Harness } from '../support/gateway.ts'
 import { startHarness } from '../support/gateway.ts'
@@ -89,6 +89,40 @@ test('a file can be listed, retrieved and deleted only by its account', async ()
   expect((await ask(alice, at)).status).toBe(404)
   expect(await names(alice)).toEqual([['two.txt'], false])
   expect(other.json.id).not.toBe(two.json.id)
+})
+
+test('a file that its upstream has deleted can be deleted, and counts no more', async () => {
+  const key = await harness.key()
+  const { json } = await upload(key, 'one.txt')
+  harness.upstream.plan(says({ error: { message: 'There is no such file.' } }, 404))
+  const deleted = await ask(key, `/files/${json.id}`, { method: 'DELETE' })
+  expect(deleted).toEqual({ status: 200, json: { object: 'file', id: json.id, deleted: true } })
+  const before = sent()
+  expect((await ask(key, `/files/${json.id}`)).status).toBe(404)
+  expect(sent()).toBe(before)
+})
+
+test.each([
+  ['a page', saysText('<html>', 'text/html')],
+  ['nothing', saysText('', 'application/json')],
+  ['half an object', saysText('{"id":"file-1"', 'application/json')],
+  ['an error', says({ error: { message: 'Broken.' } })],
+])('an upstream that says %s about a file is unusable, and the file is kept', async (_what, answer) => {
+  const key = await harness.key()
+  const { json } = await upload(key, 'one.txt')
+  harness.upstream.plan(answer)
+  expect((await ask(key, `/files/${json.id}`)).status).toBe(502)
+  harness.upstream.plan(answer)
+  expect((await ask(key, '/files')).status).toBe(502)
+  expect((await ask(key, `/files/${json.id}`)).json).toMatchObject({ id: json.id })
+})
+
+test('an error instead of a deletion does not forget the file', async () => {
+  const key = await harness.key()
+  const { json } = await upload(key, 'one.txt')
+  harness.upstream.plan(says({ error: { message: 'Broken.' } }))
+  expect((await ask(key, `/files/${json.id}`, { method: 'DELETE' })).status).toBe(502)
+  expect((await ask(key, `/files/${json.id}`)).json).toMatchObject({ id: json.id })
 })
 
 test('a call that references a file goes to its channel, and a file of another account is a 404', async () => {

@@ -5,7 +5,7 @@ import { hashBody } from '../../src/pipeline/attempt/body-hash.ts'
 import { channelId } from '../../src/upstreams/channels.ts'
 import { jsonAnswer } from '../../tools/fake-upstream/answers.ts'
 import { gate, script } from '../../tools/fake-upstream/script.ts'
-import { says } from '../passthrough/upstream.ts'
+import { says, saysText } from '../passthrough/upstream.ts'
 import type { Harness } from '../support/gateway.ts'
 import { until } from '../support/gateway.ts'
 import type { TaskHarness } from './tasks-harness.ts'
@@ -113,6 +113,16 @@ describe('a task', () => {
     harness.upstream.plan(says({ id, status: 'succeeded', duration: 8, usage }))
     await get(key, id)
     expect(await spent(key)).toBe('0.160000 held 0.00')
+  })
+
+  test('P22: that reports a video of no length is charged by the requested one', async () => {
+    const key = await harness.key()
+    const id = await createTask(harness, key, film('a river', { model: 'pond/seconds' }))
+    const usage = { completion_tokens: 9_000, total_tokens: 9_000 }
+    harness.advance(1_500)
+    harness.upstream.plan(says({ id, status: 'succeeded', duration: 0, usage }))
+    await get(key, id)
+    expect(await spent(key)).toBe('0.100000 held 0.00')
   })
 
   test.each([
@@ -317,6 +327,18 @@ describe('a task that is deleted', () => {
     harness.upstream.plan(says({ id, status: 'running' }), says({ error: { message: 'It is running.' } }, 409))
     const { status, json } = await ask(harness, key, 'DELETE', { suffix: `/${id}` })
     expect([status, json.error]).toMatchObject([409, { message: expect.stringContaining('running') }])
+    expect((await harness.balance(key)).held).toContain(HELD_720P_5S)
+  })
+
+  test.each([
+    ['a page', saysText('<html>Bearer sk-pond</html>', 'text/html')],
+    ['an error', says({ error: { message: 'no such key sk-pond' } })],
+  ])('goes on if its upstream answers with %s', async (_what, answer) => {
+    const key = await harness.key()
+    const id = await createTask(harness, key)
+    harness.upstream.plan(answer)
+    const { status, json } = await ask(harness, key, 'DELETE', { suffix: `/${id}` })
+    expect([status, JSON.stringify(json)]).toEqual([502, expect.not.stringContaining('sk-pond')])
     expect((await harness.balance(key)).held).toContain(HELD_720P_5S)
   })
 

@@ -8,7 +8,9 @@ import OpenAI from 'openai'
 import OpenAI6 from 'openai-6'
 import { bounds } from '../../src/base/bounds.ts'
 import { answer, fail, pausedStream } from '../../tools/fake-upstream/answers.ts'
+import { says, saysText } from '../passthrough/upstream.ts'
 import type { Harness } from '../support/gateway.ts'
+import { upstreamKey } from '../support/gateway.ts'
 import { modelOf, startDialects } from './upstreams.ts'
 
 /** An upstream that stores responses, one of the dialect that does not, and upstreams of other dialects. */
@@ -265,6 +267,27 @@ describe('P33: with several credentials', () => {
     await one.stop()
     rmSync(folder, { recursive: true, force: true })
   })
+})
+
+test.each([
+  ['a page with its credential', saysText(`<html>Bearer ${upstreamKey}</html>`, 'text/html')],
+  ['nothing', saysText('', 'application/json')],
+  ['half an object', saysText('{"id":', 'application/json')],
+  ['an error', says({ error: { message: `no such key ${upstreamKey}` } })],
+])('an upstream that answers %s for a stored response is unusable', async (what, answered) => {
+  const openai = await client()
+  const { id } = await openai.responses.create({ model: 'openai/gpt-4o-mini', input: 'one' })
+  const asks = [
+    () => openai.responses.retrieve(id),
+    () => openai.responses.inputItems.list(id),
+    () => openai.responses.cancel(id),
+    () => openai.responses.delete(id),
+  ]
+  for (const ask of asks.slice(0, what === 'nothing' ? 3 : 4)) {
+    harness.upstream.plan(answered)
+    expect(await statusOf(ask() as Promise<unknown>)).toEqual([502, 'upstream_unusable'])
+  }
+  expect((await openai.responses.retrieve(id)).id).toBe(id)
 })
 
 test('a response is a 404 after its retention time', async () => {

@@ -124,6 +124,12 @@ describe('images', () => {
     expect(await call(path, { model: 'pond/draw', prompt: 'A river' })).toMatchObject({ spent: 30_000_000n })
   })
 
+  test('are billed by the number in the answer if none is reported as generated', async () => {
+    const usage = { generated_images: 0, output_tokens: 100, total_tokens: 100 }
+    harness.upstream.plan(says({ data: [{ b64_json: 'AAAA' }], usage }))
+    expect(await call(path, { model: 'pond/draw', prompt: 'A river' })).toMatchObject({ spent: 30_000_000n })
+  })
+
   test('are streamed as events, the last of which waits for the settlement', async () => {
     const events = [
       { type: 'image_generation.partial_succeeded', image_index: 0, url: 'https://x/1' },
@@ -328,4 +334,21 @@ test('a rerank is billed by its searches, which are counted if they are not repo
   expect(await call('/v1/rerank', body)).toMatchObject({ status: 200, spent: 6_000_000n })
   harness.upstream.plan(says({ results }))
   expect(await call('/v1/rerank', body)).toMatchObject({ status: 200, spent: 4_000_000n })
+})
+
+test('a rerank that reports no searches, but tokens, is billed by its documents', async () => {
+  const body = { model: 'pond/sort', query: 'a', documents: ['x', 'y'] }
+  const meta = { billed_units: { search_units: 0 }, tokens: { input_tokens: 50, output_tokens: 0 } }
+  harness.upstream.plan(says({ results: [{ index: 0, relevance_score: 0.5 }], meta }))
+  expect(await call('/v1/rerank', body)).toMatchObject({ status: 200, spent: 2_000_000n })
+})
+
+test('a rerank that is paid by tokens and reports only searches is billed by an estimate of its tokens', async () => {
+  const body = { model: 'pond/text', query: 'a', documents: ['x', 'y'] }
+  harness.upstream.plan(
+    says({ results: [{ index: 0, relevance_score: 0.5 }], meta: { billed_units: { search_units: 1 } } }),
+  )
+  const inputTokens = BigInt(Math.ceil(JSON.stringify(body).length / 4))
+  expect(await call('/v1/rerank', body)).toMatchObject({ status: 200, spent: inputTokens * 1_000n })
+  expect(harness.lastRecord()).toMatchObject({ usage_source: 'estimated' })
 })

@@ -149,6 +149,9 @@ describe('audio', () => {
     ['a page', saysText('<html>', 'text/html')],
     ['JSON', says({ hello: 1 })],
     ['an error', says({ error: { message: 'Broken.' } })],
+    ['an error of RFC 9457', saysText('{"detail":"Broken."}', 'application/problem+json')],
+    ['an error in XML', saysText('<Error>Broken.</Error>', 'application/xml')],
+    ['a page in XHTML', saysText('<html/>', 'application/xhtml+xml')],
     ['nothing', sendsBytes('audio/mpeg', [])],
   ])('is refused if the upstream sends %s instead', async (_what, upstream) => {
     const key = await harness.key({ credit: '1' })
@@ -277,6 +280,7 @@ describe('bad input', () => {
     ['an input of 1', '/v1/moderations', json, jsonBody({ input: 1 }), 400, 'field_invalid'],
     ['no documents', '/v1/rerank', json, jsonBody({ query: 'a' }), 400, 'field_missing'],
     ['a text to speak that is none', '/v1/audio/speech', json, jsonBody({ input: [] }), 400, 'field_invalid'],
+    ['no text to speak', '/v1/audio/speech', json, jsonBody({ input: '' }), 400, 'field_missing'],
     ['a speed of nothing', '/v1/audio/speech', json, jsonBody({ input: 'x', speed: 0 }), 400, 'field_invalid'],
     ['a second model', '/v1/images/generations', json, jsonBody({ svg: { model: 'x' } }), 400, 'field_invalid'],
     ['an empty list of prompts', '/v1/completions', json, jsonBody({ prompt: [] }), 400, 'field_invalid'],

@@ -9,10 +9,10 @@ import type { Script } from '../../tools/fake-upstream/script.ts'
 import { chunk, gate, head, script } from '../../tools/fake-upstream/script.ts'
 import { openRaw } from '../forwarding/caller.ts'
 import type { Harness } from '../support/gateway.ts'
-import { startHarness } from '../support/gateway.ts'
+import { startHarness, until } from '../support/gateway.ts'
 import { post } from '../support/raw.ts'
 import { wav } from '../support/sample-media.ts'
-import { says, sendsBytes, sendsEvents } from './upstream.ts'
+import { says, saysText, sendsBytes, sendsEvents } from './upstream.ts'
 
 const [TEXT, WRITTEN, HEARD, PICTURE, SOUND] = [1_000, 2_000, 6_000, 30_000, 50_000] // nano-dollars per token
 const price = { input: '1', output: '2', outputImage: '30', outputAudio: '50' }
@@ -28,10 +28,15 @@ const provider = {
     'openai-transcription': '/audio/transcriptions',
     'openai-images': '/images/generations',
     'ark-images': '/ark/images/generations',
+    'openai-rerank': '/rerank',
   },
   sign: 'bearer',
   models: [
     { id: 'makes', price },
+    { id: 'times', billsWhenLeft: false, price: { input: '0', output: '0', perSecond: '0.001' } },
+    { id: 'spells', billsWhenLeft: false, price: { input: '0', output: '0', perCharacter: '0.00001' } },
+    { id: 'sorts', billsWhenLeft: false, price: { input: '0', output: '0', perSearch: '0.002' } },
+    { id: 'draws', billsWhenLeft: false, price: { input: '0', output: '0', perImage: '0.03' } },
     {
       id: 'hears',
       contextTokens: 16_000,
@@ -135,9 +140,9 @@ const prompt = 'A brook, a river and the sea. '.repeat(10)
 const words = 'river '.repeat(7).slice(0, 40)
 const eventsHead = head(200, { 'content-type': 'text/event-stream', 'transfer-encoding': 'chunked' })
 
-const transcript = (stream: boolean): FormData => {
+const transcript = (stream: boolean, model = 'hears'): FormData => {
   const form = new FormData()
-  form.set('model', 'brook/hears')
+  form.set('model', `brook/${model}`)
   form.set('prompt', prompt)
   if (stream) form.set('stream', 'true')
   form.set('file', new File([wav(SECONDS)], 'a.wav', { type: 'audio/wav' }))
@@ -179,6 +184,38 @@ test('the audio of a transcription that its caller leaves is charged as audio, a
   expect(Number(row.cost)).toBe(HEARD_TOKENS * HEARD + (prompt.length / 4) * TEXT + 10 * WRITTEN)
 })
 
+const asJson = (model: string, fields: object): Request =>
+  new Request('http://x', {
+    method: 'POST',
+    body: JSON.stringify({ model: `brook/${model}`, ...fields }),
+    headers: { 'content-type': 'application/json' },
+  })
+const units: readonly (readonly [what: string, path: string, request: Request, worth: number])[] = [
+  ['characters', '/v1/audio/speech', asJson('spells', speech), 100 * 10_000],
+  ['searches', '/v1/rerank', asJson('sorts', { query: 'a brook', documents: ['a', 'b'] }), 2_000_000],
+  [
+    'seconds',
+    '/v1/audio/transcriptions',
+    new Request('http://x', { method: 'POST', body: transcript(false, 'times') }),
+    SECONDS * 1_000_000,
+  ],
+  ['no images, which are not made', '/v1/images/generations', asJson('draws', { prompt: 'a brook' }), 0],
+]
+
+test.each(units)('a caller that leaves before the answer pays for its %s', async (_what, path, request, worth) => {
+  const never = Promise.withResolvers<void>()
+  harness.upstream.plan(script(gate(never.promise)))
+  const before = harness.upstream.requests.length
+  const authorization = `Bearer ${await harness.key()}`
+  const headers = { authorization, 'content-type': request.headers.get('content-type')! }
+  const caller = openRaw(harness.url, post(path, headers, Buffer.from(await request.arrayBuffer())))
+  await until(() => harness.upstream.requests.length > before, 'the upstream has the request')
+  caller.leave()
+  await harness.idle()
+  never.resolve()
+  expect(harness.lastRecord()).toMatchObject({ outcome: 'client_left', rule: 'left_waiting', cost: worth })
+})
+
 test.each([
   ['without a report', {}],
   ['with a report of its length alone', { duration: SECONDS }],
@@ -191,6 +228,59 @@ test.each([
   const row = harness.lastRecord()!
   expect(row).toMatchObject({ outcome: 'completed', usage_source: 'estimated' })
   expect(Number(row.cost)).toBe(HEARD_TOKENS * HEARD + (prompt.length / 4) * TEXT + 10 * WRITTEN)
+})
+
+test.each([
+  { duration: 0, usage: { type: 'tokens', input_tokens: 10, output_tokens: 5, total_tokens: 15 } },
+  { usage: { prompt_audio_seconds: 0, prompt_tokens: 10, completion_tokens: 5, total_tokens: 15 } },
+])('a transcription that is paid by the second costs its length if the report says 0: %j', async more => {
+  harness.upstream.plan(says({ text: words, ...more }))
+  const headers = { authorization: `Bearer ${await harness.key()}` }
+  const init = { method: 'POST', headers, body: transcript(false, 'times') }
+  expect((await fetch(`${harness.url}/v1/audio/transcriptions`, init)).status).toBe(200)
+  await harness.idle()
+  expect(Number(harness.lastRecord()!.cost)).toBe(SECONDS * 1_000_000)
+})
+
+const chunkOf = (choice: object) => ({ object: 'transcription.chunk', choices: [{ index: 0, ...choice }] })
+const lastDelta = { type: 'transcript.text.delta', delta: words }
+
+test.each([
+  ['only its last event', sendsEvents([{ type: 'transcript.text.done', text: words }])],
+  ['deltas before its last event', sendsEvents([lastDelta, { type: 'transcript.text.done', text: words }])],
+  [
+    'segments before its last event',
+    sendsEvents([
+      { type: 'transcription.segment', text: words },
+      { type: 'transcription.done', text: words },
+    ]),
+  ],
+  [
+    'the chunks of a chat',
+    sendsEvents(
+      [chunkOf({ delta: { content: words } }), chunkOf({ delta: { content: '' }, finish_reason: 'stop' })],
+      'data: [DONE]\n\n',
+    ),
+  ],
+])('a streamed transcription without a report is charged for its transcript if it has %s', async (_what, upstream) => {
+  harness.upstream.plan(upstream)
+  const headers = { authorization: `Bearer ${await harness.key()}` }
+  const init = { method: 'POST', headers, body: transcript(true) }
+  const answer = await fetch(`${harness.url}/v1/audio/transcriptions`, init)
+  expect([answer.status, await answer.text()]).toEqual([200, expect.stringContaining(words)])
+  await harness.idle()
+  const row = harness.lastRecord()!
+  expect(row).toMatchObject({ outcome: 'completed', usage_source: 'estimated' })
+  expect(Number(row.cost)).toBe(HEARD_TOKENS * HEARD + (prompt.length / 4) * TEXT + 10 * WRITTEN)
+})
+
+test('a transcription that is cut off in its JSON is no answer, and free', async () => {
+  harness.upstream.plan(saysText(`{"text":"${words}`, 'application/json'))
+  const headers = { authorization: `Bearer ${await harness.key()}` }
+  const init = { method: 'POST', headers, body: transcript(false, 'times') }
+  expect((await fetch(`${harness.url}/v1/audio/transcriptions`, init)).status).toBe(502)
+  await harness.idle()
+  expect(harness.lastRecord()).toMatchObject({ outcome: 'upstream_failed', cost: 0 })
 })
 
 const reports: readonly (readonly [string, object, number])[] = [

@@ -5,6 +5,7 @@ import OpenAI from 'openai'
 import OpenAI6 from 'openai-6'
 import { startHasty } from '../forwarding/caller.ts'
 import type { Harness } from '../support/gateway.ts'
+import { wav } from '../support/sample-media.ts'
 import { nanosOf, says, saysText, sendsBytes, sendsEvents } from './upstream.ts'
 
 type Sdk = typeof OpenAI
@@ -201,6 +202,24 @@ describe.each(sdks)('openai %s', (_version, Sdk) => {
       expect((await spent()) - before).toBe(seconds * 100_000n)
     }
   })
+
+  test.each([1, 10])(
+    'repeats a form of %d seconds with its idempotency key, although its boundary is new',
+    async seconds => {
+      const { client } = await funded(Sdk)
+      const transcribe = async (name: string) => {
+        const file = new File([wav(seconds)], name, { type: 'audio/wav' })
+        const headers = { 'Idempotency-Key': 'once' }
+        return (await client.audio.transcriptions.create({ file, model: 'openai/whisper-1' }, { headers })).text
+      }
+      harness.upstream.plan(says({ text: 'river', duration: seconds }))
+      expect(await transcribe('a.wav')).toBe('river')
+      const before = harness.upstream.requests.length
+      expect(await transcribe('a.wav')).toBe('river')
+      expect(await thrownBy(() => transcribe('b.wav'))).toMatchObject({ status: 422 })
+      expect(harness.upstream.requests.length).toBe(before)
+    },
+  )
 
   test('transcribes, priced by the token, and as events', async () => {
     const { client, spent } = await funded(Sdk)

@@ -185,9 +185,12 @@ export class FileService {
   async delete(request: FileRequest): Promise<FileReply> {
     const { accountId } = callerOf(request)
     const { id, location } = await this.#find(request)
-    const answer = await this.#ask(location, { method: 'DELETE', subpath: `/${id}` })
+    const answer = await this.#ask(location, { method: 'DELETE', subpath: `/${id}` }).catch(fault => {
+      if (isUnknownFile(fault)) return undefined // its upstream has deleted it already
+      throw fault
+    })
     await this.#parts.files.remove({ accountId, id })
-    return replyOf(answer)
+    return answer === undefined ? { body: JSON.stringify({ object: 'file', id, deleted: true }) } : replyOf(answer)
   }
 
   /** Lists what the upstream says about each file; files that it has deleted are left out. */
@@ -273,7 +276,7 @@ export class FileService {
     const location = this.#locationOf(channel)
     if (location === undefined) return undefined
     const { body } = await this.#ask(location, { method: 'GET', subpath: `/${id}` }).catch(fault => {
-      if (fault instanceof Refusal && fault.code === 'file_unknown') return { body: Buffer.alloc(0) }
+      if (isUnknownFile(fault)) return { body: Buffer.alloc(0) }
       throw fault
     })
     const json = parseAnswerObject(body)
@@ -286,8 +289,10 @@ export class FileService {
     const answer = await this.#parts.queryUpstream(question).catch(fault => {
       throw fault instanceof UpstreamQueryFailed ? fault.refusal : fault
     })
-    if (answer.status >= 200 && answer.status <= 299) return answer
-    throw refusalBy(answer, location)
+    if (answer.status < 200 || answer.status > 299) throw refusalBy(answer, location)
+    const isEmptyEnd = query.method === 'DELETE' && answer.body.length === 0
+    if (isEmptyEnd || typeof parseAnswerObject(answer.body)?.id === 'string') return answer
+    throw new Refusal('upstream_unusable', `${location.channel.id}: no file`)
   }
 }
 
@@ -317,6 +322,8 @@ const replyOf = ({ status, body }: UpstreamQueryAnswer): FileReply => ({ status,
 
 const unknownFile = (detail: string, extras = {}): Refusal =>
   new Refusal('file_unknown', detail.slice(0, bounds.storedIdCharsMax), extras)
+
+const isUnknownFile = (fault: unknown): boolean => fault instanceof Refusal && fault.code === 'file_unknown'
 
 function callerOf({ caller }: FileRequest): Caller {
   if (caller === undefined) throw new Error('files need a caller with a key')

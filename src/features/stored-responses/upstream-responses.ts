@@ -11,6 +11,7 @@ import { scrubUpstreamError } from '../../pipeline/attempt/open-response.ts'
 import type { OpenUpstreamQuery } from '../../pipeline/attempt/upstream-query.ts'
 import { UpstreamQueryFailed } from '../../pipeline/attempt/upstream-query.ts'
 import { SSE_HEADERS } from '../../pipeline/reply/stream-reply.ts'
+import { findError, parseAnswerObject } from '../../protocols/passthrough-call.ts'
 import type { Protocol } from '../../protocols/protocol.ts'
 import { judgeStatus } from '../../routing/attempts.ts'
 import type { Catalogue } from '../../upstreams/catalogue.ts'
@@ -56,7 +57,7 @@ interface Relaying extends Pick<StoredResponseQuery, 'follower'> {
 
 const aborted = new Error('the request was aborted')
 const nothing = Buffer.alloc(0)
-const SSE_TYPE = 'text/event-stream'
+const [SSE_TYPE, JSON_TYPE] = ['text/event-stream', 'application/json']
 
 export function buildStoringUpstreams({ catalogue, openQuery, deadlines }: StoringUpstreamsParts): StoringUpstreams {
   return {
@@ -71,12 +72,13 @@ export function buildStoringUpstreams({ catalogue, openQuery, deadlines }: Stori
       const target = { channel, provider, dialect: protocol.name, msMax: bounds.firstContentMsMax }
       try {
         return await openQuery(target, requestOf(keeper, query), async (incoming, stop) => {
-          const contentType = incoming.header('content-type') ?? 'application/json'
+          const contentType = incoming.header('content-type') ?? JSON_TYPE
           if (incoming.status < 200 || incoming.status > 299) throw await refusalBy(incoming, keeper)
           if (contentType.startsWith(SSE_TYPE)) return relayStream(incoming, contentType, { stop, ...query })
           const body = await incoming.readWhole(bounds.answerBytesMax)
           if (body === undefined) throw new Refusal('upstream_unusable', `${channel.id}: too large`)
-          return new Response(body, { headers: { 'content-type': contentType } })
+          if (!isAnswer(body, query)) throw new Refusal('upstream_unusable', `${channel.id}: not a stored response`)
+          return new Response(body, { headers: { 'content-type': JSON_TYPE } })
         })
       } catch (fault) {
         throw fault instanceof UpstreamQueryFailed ? fault.refusal : fault
@@ -121,6 +123,17 @@ function requestOf(
   const address = `${channel.baseUrl}${path}/${encodeURIComponent(upstreamId)}${subpath}`
   const url = search === '' ? address : `${address}?${search}`
   return { method, url, headers: { accept: '*/*', ...fixedHeaders, ...protocol.headers }, body: nothing }
+}
+
+/**
+ * Whether the body can be passed on. A page or an error of the upstream is no answer, and may repeat the credential. A
+ * large body is not parsed, because the request is free, and no error is as large.
+ */
+function isAnswer(body: Buffer, { method }: StoredResponseQuery): boolean {
+  if (method === 'DELETE' && body.length === 0) return true
+  if (body.length > bounds.errorBodyBytesMax) return /^\s*\{/.test(body.toString('latin1', 0, 64))
+  const json = parseAnswerObject(body)
+  return json !== undefined && (typeof json.object === 'string' || findError(json) === undefined)
 }
 
 /** The caller gets the upstream's error about the response, and never an error about the channel's credential. */

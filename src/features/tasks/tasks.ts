@@ -13,6 +13,7 @@ import { UpstreamQueryFailed } from '../../pipeline/attempt/upstream-query.ts'
 import type { Caller } from '../../pipeline/exchange.ts'
 import type { RunCall } from '../../pipeline/pipeline.ts'
 import { isTaskId, tasks as protocol, readTask, taskStates } from '../../protocols/ark-passthrough/tasks.ts'
+import { findError, parseAnswerObject } from '../../protocols/passthrough-call.ts'
 import { invalid } from '../../protocols/request/checks.ts'
 import type { Catalogue } from '../../upstreams/catalogue.ts'
 import type { Task } from '../../vault/tasks.ts'
@@ -140,7 +141,7 @@ export class TaskService {
     const question = isPaid && task.body === undefined ? this.#polls.queryOf(task) : undefined
     if (question === undefined) return visibleBody(task)
     const answer = await this.#askUpstream(question, 'GET')
-    return answer.status === 200 ? answer.body.toString() : visibleBody(task)
+    return answer.status === 200 && readTask(answer.body) ? answer.body.toString() : visibleBody(task)
   }
 
   async #remove(task: Task, question: UpstreamQuery): Promise<UpstreamQueryAnswer> {
@@ -151,6 +152,9 @@ export class TaskService {
       const words = { message: `The upstream answered with status ${status}.`, ...protocol.readAnswer(body)?.error }
       const upstream = scrubUpstreamError({ ...words, status }, question.channel)
       throw new Refusal('upstream_refused', `${question.channel.id}: ${status}`, { upstream })
+    }
+    if (!isGone && body.length > 0 && !isSuccess(body)) {
+      throw new Refusal('upstream_unusable', `${question.channel.id}: no deletion`)
     }
     if (task.dueMs === null) await this.#parts.tasks.delete(task)
     else await this.#closeCancelled(task, question)
@@ -163,6 +167,12 @@ export class TaskService {
     if (answer?.status !== 404) return void (await this.#polls.poll(task))
     await this.#ends.close(task, 'cancelled', { outcome: 'task_ended', status: 200 })
   }
+}
+
+/** A page or an error is not passed on: it may repeat the credential. */
+function isSuccess(body: Buffer): boolean {
+  const json = parseAnswerObject(body)
+  return json !== undefined && (typeof json.id === 'string' || findError(json) === undefined)
 }
 
 const shutDown = new Error('the gateway is shutting down')

@@ -32,6 +32,8 @@ describe('a boundary', () => {
     ['multipart/form-data; boundary=a; Boundary=a', undefined],
     ['multipart/form-data; boundary=a b', undefined],
     ['multipart/form-data; boundary="a\\"b"', undefined],
+    ["multipart/form-data; boundary=a; boundary*=utf-8''b", undefined],
+    ['multipart/form-data; boundary=a; boundary*0=b', undefined],
     ['multipart/form-data; boundary=\u00e9', undefined],
     ['multipart/mixed; boundary=a', undefined],
     ['application/json; boundary=a', undefined],
@@ -83,11 +85,20 @@ describe('a form', () => {
     ['has a header twice', `${part(`${named}\n${named}`, '1')}--b--`],
     ['has another disposition', `${part('Content-Disposition: attachment; name="a"', '1')}--b--`],
     ['has a folded header', `${part('Content-Disposition: form-data;\n name="a"', '1')}--b--`],
+    ['has a folded header with a colon', `${part(`${named}\n ; name*=utf-8''model; z=":"`, '1')}--b--`],
+    ['has a second, encoded name', `${part(`${named}; name*=utf-8''model`, '1')}--b--`],
+    ['has a second name in pieces', `${part(`${named}; name*0=mo; name*1=del`, '1')}--b--`],
     ['has an encoded part', `${part(`${named}\nContent-Transfer-Encoding: base64`, 'MQ')}--b--`],
     ['has a part with a long head', `${part(`${named}\nX: ${'x'.repeat(5_000)}`, '1')}--b--`],
     ['has too many parts', `${field('a', '1').repeat(257)}--b--`],
   ])('that %s is refused', (_name, text) => {
     expect(readForm(crlf(text), 'b')).toBeString()
+  })
+
+  // As .NET writes them, and as old clients of Python do.
+  test.each(["filename=x.wav; filename*=utf-8''x.wav", "filename*=utf-8''%C3%A9.wav"])('may have %s', names => {
+    const [file] = readForm(crlf(`${part(`${named}; ${names}`, '1')}--b--`), 'b') as readonly FormPart[]
+    expect(file!.filename).toBeString()
   })
 
   test('with bare line feeds is refused', () => {

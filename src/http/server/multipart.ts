@@ -72,6 +72,8 @@ function readPart(head: string, span: Pick<FormPart, 'start' | 'end'>): FormPart
     const colon = line.indexOf(':')
     if (colon < 1 || !/^[\t\x20-\x7e\x80-\xff]*$/.test(line)) return 'a part has a malformed header'
     const name = line.slice(0, colon).toLowerCase()
+    // Some parsers read a line that begins with a blank as the continuation of the line before.
+    if (!HEADER_NAME.test(name)) return 'a part has a malformed header'
     const value = line.slice(colon + 1).trim()
     if (name === 'content-disposition' && disposition === undefined) disposition = value
     else if (name === 'content-type' && contentType === undefined) contentType = value
@@ -83,8 +85,11 @@ function readPart(head: string, span: Pick<FormPart, 'start' | 'end'>): FormPart
   const name = parameters?.named.get('name')
   const isNamed = name !== undefined && name !== '' && name.length <= NAME_CHARS_MAX
   if (parameters?.value !== 'form-data' || !isNamed) return 'a part has no name'
-  return { name: utf8(name), filename: parameters.named.get('filename'), contentType, ...span }
+  const { named } = parameters
+  return { name: utf8(name), filename: named.get('filename') ?? named.get('filename*'), contentType, ...span }
 }
+
+const HEADER_NAME = /^[\w!#$%&'*+.^`|~-]+$/
 
 /** Headers were read as latin1. */
 const utf8 = (text: string): string => Buffer.from(text, 'latin1').toString('utf8')
@@ -94,7 +99,10 @@ interface Parameters {
   readonly named: ReadonlyMap<string, string>
 }
 
-/** Reads `value; name=word; name="a \" quoted text"`. Undefined if it is malformed, or a name occurs twice. */
+/**
+ * Reads `value; name=word; name="a \" quoted text"`. Undefined if it is malformed, or a name occurs twice. Many parsers
+ * read `name*` or `name*0` (RFC 2231) instead of `name`, so these are refused, but for the file names that clients send.
+ */
 function readParameters(text: string): Parameters | undefined {
   const [value = ''] = text.split(';', 1)
   const named = new Map<string, string>()
@@ -104,6 +112,7 @@ function readParameters(text: string): Parameters | undefined {
     const found = parameter.exec(text)
     const name = found?.[1]?.toLowerCase()
     if (found === null || name === undefined || named.has(name)) return undefined
+    if (name.includes('*') && name !== 'filename*') return undefined
     // Only \" and \\ are unescaped: browsers do not escape other backslashes in a file name.
     named.set(name, found[3] ?? found[2]!.replace(/\\(["\\])/g, '$1'))
   }

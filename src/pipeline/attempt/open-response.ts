@@ -187,7 +187,7 @@ function typeOf({ incoming, channel }: ResponseOpening): string {
 }
 
 /** Text where audio or an image was requested, such as an error. */
-const READABLE = /^(application\/json|text\/|$)/i
+const READABLE = /^(text\/|application\/([\w.-]+\+)?(json|xml)\b|$)/i
 
 /** The bytes of a stream that is collected: many times those of the answer, because each event repeats its fields. */
 const streamedBytesMax = (exchange: Exchange): number => 4 * eventBytesMax(exchange)

@@ -12,6 +12,7 @@ import type { Log } from '../../base/log.ts'
 import { describeFault } from '../../base/log.ts'
 import type { Seal, SealLocation } from '../../base/secrets/seal.ts'
 import type { HoldOutcome } from '../../billing/ledger.ts'
+import { hashForm } from '../../protocols/request/large-form.ts'
 import { getBodyHash } from '../../protocols/request/large-json.ts'
 import type { Reader } from '../../store/engine/reader.ts'
 import type { HoldInput } from '../../store/ledger/hold-types.ts'
@@ -26,7 +27,7 @@ export interface Claim {
 export interface ClaimRequest {
   readonly path: string
   /** The body that the key stands for, if it is not the one that is read. */
-  readonly claimedBody?: Uint8Array | undefined
+  readonly claimedBody?: Buffer | undefined
   header(name: string): string | undefined
   query?(name: string): string | null
 }
@@ -34,7 +35,7 @@ export interface ClaimRequest {
 const PRINTABLE = /^[\x21-\x7e]+$/
 
 /** Undefined if the header is missing or empty. */
-export function readClaim(ingress: ClaimRequest, body: Uint8Array): Claim | undefined {
+export function readClaim(ingress: ClaimRequest, body: Buffer): Claim | undefined {
   const name = ingress.header('idempotency-key')
   if (name === undefined || name === '') return undefined
   if (name.length > bounds.idempotencyKeyCharsMax || !PRINTABLE.test(name)) {
@@ -45,7 +46,8 @@ export function readClaim(ingress: ClaimRequest, body: Uint8Array): Claim | unde
   const target = form === null ? ingress.path : `${ingress.path}?alt=${form}`
   // A large body was already hashed outside the main thread; that hash stands for it.
   const { claimedBody = body } = ingress
-  const taken = getBodyHash(claimedBody)
+  const ofForm = hashForm(claimedBody, ingress.header('content-type') ?? '')
+  const taken = ofForm === undefined ? getBodyHash(claimedBody) : `form:${ofForm}`
   const content = taken === undefined ? claimedBody : `sha256:${taken}`
   const fingerprint = createHash('sha256').update(`${target}\n`).update(content).digest('hex')
   return { key: { name, fingerprint } }

@@ -30,7 +30,8 @@ export const speech: Protocol = {
     // Speed has no price of its own here: the audio is longer or shorter.
     const paid = services?.filter(({ name }) => name !== 'speed') ?? []
     const input = readOptional(json, 'input', 'text')
-    if (input === undefined) throw missing('input')
+    // No text would be no characters to pay for, whatever a server says instead.
+    if (input === undefined || input === '') throw missing('input')
     const speed = readOptional(json, 'speed', 'number') ?? 1
     if (!(speed >= SPEED_MIN && speed <= 4)) throw invalid('speed', `must be from ${SPEED_MIN} to 4`)
     const characters = countCharacters(input)

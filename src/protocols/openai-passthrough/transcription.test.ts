@@ -18,7 +18,15 @@ const rows: readonly (readonly [object, object])[] = [
   ],
   [
     { type: 'transcript.text.done', text: 'river' },
-    { kind: 'terminal', finishes: 1 },
+    { kind: 'terminal', finishes: 1, items: { textBytes: 5 } },
+  ],
+  [
+    { object: 'transcription.chunk', choices: [{ index: 0, delta: { content: 'river' } }] },
+    { kind: 'content', outputBytes: 5, finishes: 0 },
+  ],
+  [
+    { object: 'transcription.chunk', choices: [{ index: 0, delta: { content: '' }, finish_reason: 'stop' }] },
+    { kind: 'content', finishes: 1 },
   ],
   [
     { type: 'transcription.language', audio_language: 'en' },
@@ -50,4 +58,8 @@ test.each(rows)('an event is read: %j', (event, expected) => {
 test('an error may be in a list', () => {
   const body = Buffer.from('[{"error":{"code":400,"message":"No."}}]')
   expect(transcription.readAnswer(body)?.error).toEqual({ status: 400, message: 'No.' })
+})
+
+test('an error in XML is no transcript', () => {
+  expect(transcription.readAnswer(Buffer.from('<?xml version="1.0"?><Error/>'))).toBeUndefined()
 })

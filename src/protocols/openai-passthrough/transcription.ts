@@ -1,9 +1,10 @@
 // POST /v1/audio/transcriptions: a form with an audio file. The answer is JSON, text or events, as the form asks.
 
-import type { UsageReport } from '../../base/money/usage.ts'
+import type { Usage, UsageReport } from '../../base/money/usage.ts'
 import type { AnswerReading, FrameReading } from '../neutral/call.ts'
 import { noItems } from '../neutral/call.ts'
 import { writeError } from '../openai-chat/errors.ts'
+import { readFrame as readChatFrame } from '../openai-chat/stream.ts'
 import {
   buildFrameReader,
   findError,
@@ -51,7 +52,7 @@ export const transcription: Protocol = {
   },
   writeCall: writeFormModel,
   readAnswer,
-  readFrame: buildFrameReader(readTranscriptFrame),
+  readFrame,
   writeError,
 }
 
@@ -63,12 +64,12 @@ function refuseRemoteAudio(json: Json): void {
   if (field !== undefined) throw invalid(field, 'is not supported: send the audio itself as "file"')
 }
 
-/** Plain text and subtitles are valid answers; an HTML page of a proxy is not. */
+/** Plain text and subtitles are valid answers. Pages of proxies, errors in XML and JSON that was cut off are not. */
 function readAnswer(body: Buffer): AnswerReading | undefined {
   const json = parseAnswerObject(body)
   if (json === undefined) {
     const start = body.toString('latin1', 0, 64).trimStart().toLowerCase()
-    if (start.startsWith('<!doctype') || start.startsWith('<html')) return undefined
+    if (['<!doctype', '<html', '<?xml', '{'].some(other => start.startsWith(other))) return undefined
     // Neither text nor subtitles say how long the audio is: subtitles end with the last word, not with the audio.
     return { outputBytes: body.byteLength, usage: readInputOutputUsage(undefined, 'output') }
   }
@@ -88,6 +89,13 @@ function readTranscriptionUsage(usage: unknown, duration: unknown): UsageReport 
   return readInputOutputUsage(reportedSeconds === undefined ? usage : undefined, 'output', units)
 }
 
+const readNamedFrame = buildFrameReader(readTranscriptFrame)
+
+/** vLLM sends the chunks of a chat. Its name for them has no quotes within a transcript. */
+function readFrame(data: string | undefined, earlier?: Usage): FrameReading {
+  return data?.includes('"transcription.chunk"') ? readChatFrame(data) : readNamedFrame(data, earlier)
+}
+
 /** The events of OpenAI, and those of Mistral, whose names begin with `transcription.`. */
 function readTranscriptFrame({ delta, text, usage }: Json, type: string): FrameReading | undefined {
   const bytes = (value: unknown): number => (typeof value === 'string' ? Buffer.byteLength(value) : 0)
@@ -104,7 +112,15 @@ function readTranscriptFrame({ delta, text, usage }: Json, type: string): FrameR
       return { kind: 'opening', outputBytes: 0, finishes: 0 }
     case 'transcript.text.done':
     case 'transcription.done':
-      return { kind: 'terminal', outputBytes: 0, finishes: 1, usage: readTranscriptionUsage(usage, undefined) }
+      // The whole transcript once more. Some servers send nothing else.
+      return {
+        kind: 'terminal',
+        outputBytes: 0,
+        items: { ...noItems, textBytes: bytes(text) },
+        usesOfAll: {},
+        finishes: 1,
+        usage: readTranscriptionUsage(usage, undefined),
+      }
     default:
       return undefined
   }
