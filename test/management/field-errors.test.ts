@@ -69,3 +69,15 @@ test.each(rows)('the error names %s', async (field, requestOf) => {
     field,
   ])
 })
+
+const records = (query: object) => ['POST', 'web/downloads', { of: 'records', query }] as const
+const odd: readonly unknown[] = [null, true, [5], {}, '', ' ', '0x10', '1e1', '5ms']
+test.each(odd.map(value => [JSON.stringify(value), value] as const))('%s is no number of a query', async (_, value) => {
+  for (const name of ['durationMsMin', 'attemptsMin']) {
+    const { status, error } = await setup.ask(...records({ [name]: value }))
+    expect([name, status, error.param]).toEqual([name, 400, `query.${name}`])
+    if (typeof value !== 'string') continue
+    const search = await setup.ask('GET', `web/records?${name}=${encodeURIComponent(value)}`)
+    expect([name, search.status, search.error.param]).toEqual([name, 400, name])
+  }
+})

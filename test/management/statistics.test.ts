@@ -290,7 +290,10 @@ describe('the use in a list', () => {
     // A balance of 19 digits of nano-dollars.
     const { accountId: largest } = await app.account()
     for (const reference of ['largest 1', 'largest 2']) {
-      await app.ask(owner, `POST accounts/${account({ accountId: largest })}/top-ups`, { amount: '600000000', reference })
+      await app.ask(owner, `POST accounts/${account({ accountId: largest })}/top-ups`, {
+        amount: '600000000',
+        reference,
+      })
     }
     const balances: string[] = []
     for (let after = ''; ; ) {

@@ -299,11 +299,7 @@ interface ReplyParts {
   readonly ownership: ManagementParts['ownership']
 }
 
-function reply(
-  endpoint: WebEndpoint,
-  answer: EndpointAnswer<unknown>,
-  { query, ownership }: ReplyParts,
-): WebResponse {
+function reply(endpoint: WebEndpoint, answer: EndpointAnswer<unknown>, { query, ownership }: ReplyParts): WebResponse {
   const status = answer.status ?? endpoint.status ?? 200
   const etag = answer.version === undefined ? {} : { etag: `"${answer.version}"` }
   const headers = { ...etag, ...clamped(answer.body, query), ...answer.headers }
