@@ -17,7 +17,7 @@ export const operationErrors: Readonly<Record<string, readonly ErrorCode[]>> = {
   createAuthInvitation: ['invitation_invalid', 'name_taken', 'password_weak'],
   postAuthInvitationLook: ['invitation_invalid'],
   postAuthPassword: ['invitation_invalid', 'password_weak'],
-  createAuthRegistration: ['registration_closed', 'name_taken', 'password_weak'],
+  createAuthRegistration: ['registration_closed', 'name_taken', 'password_weak', 'state_unfit'],
 
   updateMe: ['resource_unknown', 'name_taken', ...ofPassword],
   postMePassword: [...ofPassword, 'password_weak'],

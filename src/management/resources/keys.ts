@@ -2,7 +2,7 @@
 
 import * as z from 'zod'
 import { bounds } from '../../base/bounds.ts'
-import { Refusal } from '../../base/errors.ts'
+import { Refusal, refusal } from '../../base/errors.ts'
 import { hintOf } from '../../base/hints.ts'
 import { idAtMs, textId } from '../../base/ids.ts'
 import { timeOrNull, timeText } from '../../base/time.ts'
@@ -178,6 +178,7 @@ const isPlayground = (): Refusal =>
   new Refusal('state_unfit', 'playground', {
     hint: hintOf('key_of_playground'),
   })
+const creditTooHigh = (): Refusal => refusal('state_unfit', hintOf('posting_balance_high'), 'credit')
 const tooMany = (): Refusal =>
   new Refusal('state_unfit', 'keys', {
     hint: hintOf('keys_max', { max: bounds.keysOfAccountMax }),
@@ -285,6 +286,7 @@ function writeEndpoints(parts: ManagementParts, show: Shown): readonly WebEndpoi
           name_taken: nameTaken,
           id_taken: idTaken,
           too_many: tooMany,
+          balance_too_high: creditTooHigh,
         })
         const { body, version } = await show(id, null)
         return { body: { ...body, key: text, ...warningsFor(parts, settings) }, version }
