@@ -41,6 +41,8 @@ export const operationErrors: Readonly<Record<string, readonly ErrorCode[]>> = {
 
   setAccountBudget: ['role_too_low'],
   deleteAccountBudget: ['role_too_low'],
+  setKeyBudget: ['state_unfit'],
+  deleteKeyBudget: ['state_unfit'],
   createAccountTopUp: ofPosting,
   createAccountGift: ofPosting,
   createAccountAdjustment: ofPosting,
