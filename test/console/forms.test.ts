@@ -208,6 +208,32 @@ describe('what the gateway says against', () => {
   })
 })
 
+test('a time or a number that is not written whole is not sent as if the field were empty', async () => {
+  await visitor.visit('/codes?new=1', {
+    axe: false,
+    async act(page) {
+      const sent: string[] = []
+      page.on('request', request => void (request.method() === 'POST' && sent.push(request.url())))
+      const dialog = page.locator('dialog[open]')
+      await dialog.getByLabel('Amount').fill('1')
+      const [count, expires] = [dialog.locator('input[type=number]'), dialog.locator('input[type=datetime-local]')]
+      const expectRefused = async (field: Locator): Promise<void> => {
+        await dialog.locator('button[type=submit]').click()
+        await dialog.getByText('is not complete').waitFor()
+        await field.and(page.locator(':focus')).waitFor()
+      }
+      await expires.pressSequentially('12122030') // a day, and no time of day
+      await expectRefused(expires)
+      await expires.fill('')
+      await count.fill('')
+      await count.pressSequentially('5e')
+      await expectRefused(count)
+      expect(sent).toEqual([])
+      await dialog.getByRole('button', { name: 'Cancel' }).click()
+    },
+  })
+})
+
 test('warnings stay until they are closed, beside messages that go by themselves', async () => {
   await visitor.visit('/limits?new=1', {
     axe: false,

@@ -187,8 +187,14 @@ test('a code that would lift a balance above its limit is refused, and stays as 
   const refused = await redeem(id, made[2]!)
   expect([refused.status, refused.error.code]).toEqual([409, 'state_unfit'])
   expect(refused.error.message).toContain('too large')
-  // The operator's own account, which pays for codes, has the same limit.
-  expect((await redeem((await account()).id, made[2]!)).error.code).toBe('state_unfit')
+  // The operator's own account, which pays for codes and credit, has the same limit.
+  const other = (await account()).id
+  expect((await redeem(other, made[2]!)).error.code).toBe('state_unfit')
+  for (const name of ['a', 'b']) {
+    const created = await ask('POST', 'web/keys', { account: other, name, credit: '999999999' })
+    expect([created.status, created.error.code, created.error.param]).toEqual([409, 'state_unfit', 'credit'])
+  }
+  expect((await ask('GET', `web/keys?account=${other}&name=a`)).body.data).toEqual([])
   expect((await ask('GET', `web/codes?batch=${batch}&state=open`)).body.data).toHaveLength(1)
 })
 

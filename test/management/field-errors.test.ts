@@ -69,3 +69,34 @@ test.each(rows)('the error names %s', async (field, requestOf) => {
     field,
   ])
 })
+
+const records = (query: object) => ['POST', 'web/downloads', { of: 'records', query }] as const
+const odd: readonly unknown[] = [null, true, [5], {}, '', ' ', '0x10', '1e1', '5ms']
+test.each(odd.map(value => [JSON.stringify(value), value] as const))('%s is no number of a query', async (_, value) => {
+  for (const name of ['durationMsMin', 'attemptsMin']) {
+    const { status, error } = await setup.ask(...records({ [name]: value }))
+    expect([name, status, error.param]).toEqual([name, 400, `query.${name}`])
+    if (typeof value !== 'string') continue
+    const search = await setup.ask('GET', `web/records?${name}=${encodeURIComponent(value)}`)
+    expect([name, search.status, search.error.param]).toEqual([name, 400, name])
+  }
+})
+
+const twice: readonly (readonly [field: string, method: string, path: string, body: string])[] = [
+  ['qpm', 'POST', 'web/tiers', '{"name":"twice","qpm":1,"qpm":2}'],
+  ['qpm', 'POST', 'web/tiers', '{"name":"twice","qpm":1,"q\\u0070m":1}'],
+  ['secret', 'POST', 'auth/setup', '{"secret":1,"secret":1}'],
+  ['of', 'POST', 'web/downloads', '{"of":"records","query":{"status":200},"of":"records"}'],
+  ['status', 'POST', 'web/downloads', '{"of":"records","query":{"status":200,"streamed":"true","status":500}}'],
+  [
+    'sta\u00ebt',
+    'POST',
+    'web/downloads',
+    '{"of":"records","query":[{"sta\u00ebt":200},{"sta\u00ebt":1,"sta\\u00ebt":1}]}',
+  ],
+]
+test.each(twice)('%s, which is given twice, is refused: %s %s %s', async (field, method, path, body) => {
+  const { status, error } = await setup.ask(method as 'POST', path, body)
+  expect([status, error.code, error.param]).toEqual([400, 'field_duplicate', field])
+  expect((await setup.ask('GET', 'web/tiers/twice')).status).toBe(404)
+})

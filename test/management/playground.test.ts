@@ -174,6 +174,13 @@ test('cannot become a lasting key', async () => {
     const rotated = await ask('POST', `web/keys/${String(id)}/rotate`, { overlapSeconds: 60 })
     expect([rotated.status, rotated.error.code]).toEqual([409, 'state_unfit'])
   }
+  for (const method of ['PUT', 'DELETE']) {
+    const cap = method === 'PUT' ? { cap: '1000' } : undefined
+    const { status, error } = await owner.ask(method, `web/keys/${String(id)}/budgets/total`, cap)
+    expect([method, status, error.code]).toEqual([method, 409, 'state_unfit'])
+  }
+  const { data } = (await owner.ask('GET', `web/keys/${String(id)}/budgets`)).body as { data: { cap: string }[] }
+  expect(data.map(({ cap }) => Number(cap) < 20)).toEqual([true])
   expect((await developer.ask('DELETE', `web/keys/${String(id)}`)).status).toBe(204)
   expect(await call(key)).toMatchObject({ status: 401 })
   const next = (await request(developer)).body

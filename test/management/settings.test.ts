@@ -190,6 +190,15 @@ describe('registration', () => {
     await set({ allowedDomains: null })
   })
 
+  test('is refused, and creates nobody, if the operator has no credit left to give', async () => {
+    addressCount = 50
+    await set({ startingCredit: '999999999' })
+    for (const email of ['rich-1@example.com', 'rich-2@example.com']) expect((await register(email)).status).toBe(201)
+    expect(errorParts(await register('rich-3@example.com'))).toEqual([409, 'state_unfit', undefined])
+    expect((await owner.ask('GET', 'web/users?email=rich-3')).body.data).toEqual([])
+    await set({ startingCredit: '2.5' })
+  })
+
   test('is limited for each client address', async () => {
     addressCount = 77
     const statuses: number[] = []

@@ -287,6 +287,14 @@ describe('the use in a list', () => {
       const body = { amount, reference: `large ${index}` }
       await app.ask(owner, `POST accounts/${account({ accountId })}/top-ups`, body)
     }
+    // A balance of 19 digits of nano-dollars.
+    const { accountId: largest } = await app.account()
+    for (const reference of ['largest 1', 'largest 2']) {
+      await app.ask(owner, `POST accounts/${account({ accountId: largest })}/top-ups`, {
+        amount: '600000000',
+        reference,
+      })
+    }
     const balances: string[] = []
     for (let after = ''; ; ) {
       const { body } = await app.ask(owner, `GET accounts?sort=-balance&limit=1${after}`)
@@ -294,7 +302,9 @@ describe('the use in a list', () => {
       if (body.next === null) break
       after = `&after=${body.next as string}`
     }
-    expect(balances.slice(0, 3)).toEqual(['9500009.000000003', '9500009.000000002', '9500009.000000001'])
+    expect(balances.slice(0, 4)).toEqual([
+      ...['1200000009.00', '9500009.000000003', '9500009.000000002', '9500009.000000001'],
+    ])
     const numbers = balances.map(Number)
     expect(numbers).toEqual(numbers.toSorted((one, next) => next - one))
     expect(balances.length).toBeGreaterThanOrEqual(6)

@@ -161,3 +161,13 @@ describe('an If-Match of what was removed', () => {
     expect((await site.ask.owner('GET', from)).body.weight).toBe(1)
   })
 })
+
+test('an answer is whole also for If-None-Match, because a balance changes without a new version', async () => {
+  const path = `web/accounts/${site.account}`
+  const before = await site.ask.owner('GET', path)
+  const posted = await site.ask.owner('POST', `${path}/top-ups`, { amount: '3', reference: 'a balance of its own' })
+  const after = await site.ask.owner('GET', path, undefined, { 'if-none-match': before.headers.get('etag')! })
+  expect([after.status, after.body.version, after.body.balance]).toEqual([
+    ...[200, before.body.version, posted.body.balance],
+  ])
+})

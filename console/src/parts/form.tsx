@@ -144,6 +144,7 @@ export function Form<T extends object>({
 }: FormProps<T>) {
   const t = useWords(formWords)
   const form = useRef<HTMLFormElement>(null)
+  const [isHalf, setHalf] = useState(false)
   const canSave = (isNew || of.isDirty) && !of.isSaving && of.conflicts.length === 0 && disabled === undefined
   const { error } = of
   // The first field that the gateway refused gets the focus, and is shown.
@@ -160,8 +161,12 @@ export function Form<T extends object>({
       className="flex flex-col gap-4"
       onSubmit={event => {
         event.preventDefault()
-        if (canSave) void of.submit()
+        const half = halfWritten(event.currentTarget)
+        setHalf(half !== undefined)
+        half?.focus()
+        if (canSave && half === undefined) void of.submit()
       }}
+      onInput={() => setHalf(false)}
       onKeyDown={event => {
         if (event.key === 'Enter' && (event.metaKey || event.ctrlKey)) event.currentTarget.requestSubmit()
       }}
@@ -169,6 +174,7 @@ export function Form<T extends object>({
       {children}
       <Conflicts of={of} form={form} />
       <FormError of={of} form={form} />
+      {isHalf && <Notice tone="bad">{t('half')}</Notice>}
       <div className="flex flex-wrap items-center gap-2">
         <button
           type="submit"
@@ -193,6 +199,13 @@ export function Form<T extends object>({
     </form>
   )
 }
+
+/**
+ * The first field with something that is no value yet, such as a day without its time of day. The browser gives it as empty,
+ * which would mean never, no limit, or all.
+ */
+const halfWritten = (form: HTMLFormElement): HTMLInputElement | undefined =>
+  [...form.querySelectorAll('input')].find(({ validity }) => validity.badInput)
 
 interface FormErrorProps<T extends object> {
   readonly of: FormState<T>

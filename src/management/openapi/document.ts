@@ -157,7 +157,7 @@ const headers: Readonly<Record<string, object>> = {
   ),
   'X-Weir-Replayed': describeHeader('The id of the earlier call whose answer is sent again.', 'req_00000000001'),
   'X-Weir-Clamped': describeHeader('The page is smaller than requested.', 'limit=200'),
-  'ETag': describeHeader('The version of the resource, for If-Match and If-None-Match.', '"3"'),
+  'ETag': describeHeader('The version of the resource, for If-Match; of public data, for If-None-Match.', '"3"'),
   'Retry-After': describeHeader('Seconds to wait.', '1'),
 }
 

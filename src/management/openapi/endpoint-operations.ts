@@ -143,9 +143,9 @@ function codesOf(row: WebEndpoint): readonly ErrorCode[] {
   const mayBeTooLow =
     isForPeople(who) || (typeof who === 'object' && 'site' in who) || Object.keys(reserved ?? {}).length > 0
   const codes: ErrorCode[] = ['field_unknown']
-  if (query !== undefined) codes.push('field_invalid', 'field_duplicate')
+  if (query !== undefined || body !== undefined) codes.push('field_invalid', 'field_duplicate')
   if (body !== undefined) {
-    codes.push('field_invalid', 'json_invalid', 'body_not_object', 'body_too_large', 'body_too_slow')
+    codes.push('json_invalid', 'body_not_object', 'body_too_large', 'body_too_slow')
     codes.push('body_in_pieces', 'content_type_unsupported', 'encoding_refused', 'json_too_deep', 'json_too_many')
   }
   if (!isNobody) codes.push('token_invalid')

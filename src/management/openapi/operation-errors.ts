@@ -17,7 +17,7 @@ export const operationErrors: Readonly<Record<string, readonly ErrorCode[]>> = {
   createAuthInvitation: ['invitation_invalid', 'name_taken', 'password_weak'],
   postAuthInvitationLook: ['invitation_invalid'],
   postAuthPassword: ['invitation_invalid', 'password_weak'],
-  createAuthRegistration: ['registration_closed', 'name_taken', 'password_weak'],
+  createAuthRegistration: ['registration_closed', 'name_taken', 'password_weak', 'state_unfit'],
 
   updateMe: ['resource_unknown', 'name_taken', ...ofPassword],
   postMePassword: [...ofPassword, 'password_weak'],
@@ -41,6 +41,8 @@ export const operationErrors: Readonly<Record<string, readonly ErrorCode[]>> = {
 
   setAccountBudget: ['role_too_low'],
   deleteAccountBudget: ['role_too_low'],
+  setKeyBudget: ['state_unfit'],
+  deleteKeyBudget: ['state_unfit'],
   createAccountTopUp: ofPosting,
   createAccountGift: ofPosting,
   createAccountAdjustment: ofPosting,

@@ -12,6 +12,7 @@ import type { ManagementParts } from '../management-parts.ts'
 import { periodEnd } from '../services/budget-period.ts'
 import type { ManagementRequest, WebEndpoint } from './endpoint.ts'
 import { endpoint, idOf, noContent, time, version } from './endpoint.ts'
+import { isPlayground } from './fields.ts'
 import { requireDone, requireFound, resourceUnknown } from './list-queries.ts'
 import { boundUsd, money } from './money-input.ts'
 
@@ -96,6 +97,7 @@ function endpointsOf({ queryWorker, writer, dateMs }: ManagementParts, of: Owner
         requireDone(await writer.run('setBudget', { ...budgetId, cap }, by), {
           scope_unknown: resourceUnknown,
           budget_wider: budgetTooWide,
+          playground: isPlayground,
         })
         const budget = requireFound((await read(request)).find(row => row.span === wanted))
         return { body: shownBudget(budget, dateMs()), version: budget.version }
@@ -115,7 +117,12 @@ function endpointsOf({ queryWorker, writer, dateMs }: ManagementParts, of: Owner
         await read(request)
         const budgetId = { scopeId: idIn(params), scope, span: spanIn(params) }
         const result = await writer.run('setBudget', { ...budgetId, cap: null }, by)
-        requireDone(result, { scope_unknown: resourceUnknown, none: resourceUnknown, budget_wider: budgetTooWide })
+        requireDone(result, {
+          scope_unknown: resourceUnknown,
+          none: resourceUnknown,
+          budget_wider: budgetTooWide,
+          playground: isPlayground,
+        })
         return {}
       },
     }),

@@ -15,7 +15,7 @@ import type { CodeState } from '../services/codes.ts'
 import { codeState, codeStates, createCodeBatch } from '../services/codes.ts'
 import { must } from '../web/issue-text.ts'
 import type { WebEndpoint } from './endpoint.ts'
-import { endpoint, idOf, LIST_LIMIT, listOf, listQuery, time } from './endpoint.ts'
+import { endpoint, idOf, listOf, listQuery, pageLimit, time } from './endpoint.ts'
 import { afterWrong, buildListQuery, listAnswer, requireDone, resourceUnknown } from './list-queries.ts'
 import { label, money, positiveUsd } from './money-input.ts'
 
@@ -104,7 +104,7 @@ function listEndpoints({ queryWorker, dateMs }: ManagementParts): readonly WebEn
       summary: 'List the batches of redemption codes, by name.',
       query: z.strictObject({
         after: z.string().max(1_000).optional(),
-        limit: z.coerce.number().int().min(1).default(LIST_LIMIT),
+        limit: pageLimit,
       }),
       answer: listOf(Batch),
       async run({ query: { after, ...query } }) {

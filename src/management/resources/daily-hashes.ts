@@ -8,7 +8,7 @@ import { dayText } from '../../store/ledger/daily-hash.ts'
 import { refText } from '../../store/ledger/statement-text.ts'
 import type { ManagementParts } from '../management-parts.ts'
 import type { WebEndpoint } from './endpoint.ts'
-import { endpoint, idOf, LIST_LIMIT, listOf } from './endpoint.ts'
+import { endpoint, idOf, listOf, pageLimit } from './endpoint.ts'
 import { afterWrong, requireFound } from './list-queries.ts'
 import { money } from './money-input.ts'
 
@@ -44,7 +44,7 @@ export function dailyHashEndpoint({ queryWorker }: Pick<ManagementParts, 'queryW
     params: z.object({ account: idOf('acc') }),
     query: z.strictObject({
       after: z.string().max(100).optional().meta({ description: 'The `next` of the previous page' }),
-      limit: z.coerce.number().int().min(1).default(LIST_LIMIT),
+      limit: pageLimit,
     }),
     answer: listOf(DailyHash),
     async run({ params: { account: accountId }, query: { after, limit: wanted }, scope }) {

@@ -90,7 +90,16 @@ export const idOf = (prefix: string) =>
     .transform(text => parseTextId(prefix, text)!)
     .meta({ description: `An id, as in ${textId(prefix, 1)}` })
 
-export const LIST_LIMIT = 50
+const LIST_LIMIT = 50
+
+const NUMBER = /^-?\d+(\.\d+)?$/
+
+/** A number in a query or a path, where it is text. `Number()` would also read "" and null as 0, and "0x10" as 16. */
+export const numberOfText = <T extends z.ZodType<number>>(number: T) =>
+  z.preprocess(value => (typeof value === 'string' && NUMBER.test(value) ? Number(value) : value), number)
+
+/** How many rows a page shall have. */
+export const pageLimit = numberOfText(z.number().int().min(1).default(LIST_LIMIT))
 
 /** The query parameters of every list, and the filters of this list. */
 export const listQuery = <F extends z.ZodRawShape, S extends readonly [string, ...string[]]>(filters: F, sorts: S) =>
@@ -101,12 +110,7 @@ export const listQuery = <F extends z.ZodRawShape, S extends readonly [string, .
       .optional()
       .meta({ description: 'The field to sort by; with a minus in descending order.' }),
     after: z.string().max(1_000).optional().meta({ description: 'The `next` of the previous page.' }),
-    limit: z.coerce
-      .number()
-      .int()
-      .min(1)
-      .default(LIST_LIMIT)
-      .meta({ description: `Rows per page, at most ${bounds.pageRowsMax}.` }),
+    limit: pageLimit.meta({ description: `Rows per page, at most ${bounds.pageRowsMax}.` }),
   })
 
 export const listOf = <T extends Schema>(item: T) =>

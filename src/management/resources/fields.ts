@@ -43,6 +43,9 @@ export const tierName = z.string().min(1).max(50)
 
 export const tierUnknown = (): Refusal =>
   new Refusal('field_invalid', 'tier', { param: 'tier', hint: hintOf('tier_unknown') })
+/** The refusal of a change of a key that only its playground changes. */
+export const isPlayground = (): Refusal =>
+  new Refusal('state_unfit', 'playground', { hint: hintOf('key_of_playground') })
 /** A model name as callers write it, with any number of `*`. No comma: lists are stored with commas between. */
 export const modelPattern = z
   .string()

@@ -2,7 +2,7 @@
 
 import * as z from 'zod'
 import { bounds } from '../../base/bounds.ts'
-import { Refusal } from '../../base/errors.ts'
+import { Refusal, refusal } from '../../base/errors.ts'
 import { hintOf } from '../../base/hints.ts'
 import { idAtMs, textId } from '../../base/ids.ts'
 import { timeOrNull, timeText } from '../../base/time.ts'
@@ -21,7 +21,7 @@ import { must } from '../web/issue-text.ts'
 import { Budget, shownBudget } from './budgets.ts'
 import type { WebEndpoint } from './endpoint.ts'
 import { endpoint, idOf, listOf, listQuery, managedBy, noContent, time, timeInput, version } from './endpoint.ts'
-import { expiry, label, listOrAll, modelPatterns, refusePastExpiry, tierName } from './fields.ts'
+import { expiry, isPlayground, label, listOrAll, modelPatterns, refusePastExpiry, tierName } from './fields.ts'
 import { checkGivenId, givenId, idTaken } from './given-id.ts'
 import { shownWarnings, warnings } from './hint-schema.ts'
 import { buildListQuery, listAnswer, requireDone, requireFound, resourceUnknown, tierUnknown } from './list-queries.ts'
@@ -174,10 +174,7 @@ const accountMissing = (): Refusal =>
   new Refusal('field_missing', 'account', { param: 'account', hint: hintOf('account_needed') })
 const nameTaken = (): Refusal => new Refusal('name_taken', 'key', { param: 'name' })
 const isRevoked = (): Refusal => new Refusal('state_unfit', 'revoked', { hint: hintOf('key_revoked') })
-const isPlayground = (): Refusal =>
-  new Refusal('state_unfit', 'playground', {
-    hint: hintOf('key_of_playground'),
-  })
+const creditTooHigh = (): Refusal => refusal('state_unfit', hintOf('posting_balance_high'), 'credit')
 const tooMany = (): Refusal =>
   new Refusal('state_unfit', 'keys', {
     hint: hintOf('keys_max', { max: bounds.keysOfAccountMax }),
@@ -285,6 +282,7 @@ function writeEndpoints(parts: ManagementParts, show: Shown): readonly WebEndpoi
           name_taken: nameTaken,
           id_taken: idTaken,
           too_many: tooMany,
+          balance_too_high: creditTooHigh,
         })
         const { body, version } = await show(id, null)
         return { body: { ...body, key: text, ...warningsFor(parts, settings) }, version }

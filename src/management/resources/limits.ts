@@ -12,7 +12,7 @@ import { limitScopes } from '../../store/rules/rules.ts'
 import type { ManagementParts } from '../management-parts.ts'
 import { limitWarning } from '../services/rule-check.ts'
 import type { WebEndpoint } from './endpoint.ts'
-import { endpoint, idOf, listOf, listQuery, managedBy, noContent, version } from './endpoint.ts'
+import { endpoint, idOf, listOf, listQuery, managedBy, noContent, numberOfText, version } from './endpoint.ts'
 import { modelPattern, tierName } from './fields.ts'
 import { shownWarnings, warnings } from './hint-schema.ts'
 import { buildListQuery, listAnswer, requireDone, requireFound, resourceUnknown, tierUnknown } from './list-queries.ts'
@@ -56,7 +56,7 @@ const Wanted = z.strictObject({
     .meta({ description: 'Each key, account or model that is listed here has this limit for itself' }),
 })
 
-const params = z.object({ limit: z.coerce.number().int().min(1).max(Number.MAX_SAFE_INTEGER) })
+const params = z.object({ limit: numberOfText(z.number().int().min(1).max(Number.MAX_SAFE_INTEGER)) })
 
 const shown = ({ keyId, accountId, ...limit }: LimitDetails): z.input<typeof Limit> =>
   ({

@@ -10,7 +10,7 @@ import { timeOrNull, timeText } from '../../base/time.ts'
 import type { DeletionView } from '../../store/queries/records.ts'
 import type { ManagementParts } from '../management-parts.ts'
 import type { WebEndpoint } from './endpoint.ts'
-import { endpoint, idOf, listOf, listQuery, time, timeInput } from './endpoint.ts'
+import { endpoint, idOf, listOf, listQuery, numberOfText, time, timeInput } from './endpoint.ts'
 import { buildListQuery, listAnswer, requireDone, requireFound, resourceUnknown } from './list-queries.ts'
 
 const Deletion = z
@@ -78,7 +78,7 @@ export function deletionEndpoints({
       path: '/api/web/records/deletions/{deletion}',
       who: { account: 'manager' },
       summary: 'Show a deletion of records and its progress.',
-      params: z.object({ deletion: z.coerce.number().int().min(1).max(Number.MAX_SAFE_INTEGER) }),
+      params: z.object({ deletion: numberOfText(z.number().int().min(1).max(Number.MAX_SAFE_INTEGER)) }),
       answer: Deletion,
       run: async ({ params: { deletion }, scope }) => ({
         body: show(requireFound(await queryWorker.query('deletion', { id: deletion, scope }))),

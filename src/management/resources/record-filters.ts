@@ -12,11 +12,11 @@ import { outcomes } from '../../billing/who-pays.ts'
 import type { Scope } from '../../store/queries/paging.ts'
 import type { RecordFilter } from '../../store/records/record-search.ts'
 import { must } from '../web/issue-text.ts'
-import { idOf, timeInput, usd } from './endpoint.ts'
+import { idOf, numberOfText, timeInput, usd } from './endpoint.ts'
 import { yesNo } from './fields.ts'
 
 const word = z.string().min(1).max(300)
-const leastMs = z.coerce.number().int().min(0).max(Number.MAX_SAFE_INTEGER)
+const leastMs = numberOfText(z.number().int().min(0).max(Number.MAX_SAFE_INTEGER))
 
 /** The filters of a record; it must match all of them. */
 export const recordFilters = {
@@ -35,7 +35,7 @@ export const recordFilters = {
     .optional()
     .meta({ description: 'How the call ended; several with commas between' }),
   error: word.optional(),
-  status: z.coerce.number().int().min(100).max(599).optional(),
+  status: numberOfText(z.number().int().min(100).max(599)).optional(),
   costMin: usd.optional(),
   costMax: usd.optional(),
   endUser: z.string().min(1).max(1_000).optional(),
@@ -44,7 +44,9 @@ export const recordFilters = {
   requestedModel: word.optional().meta({ description: 'The model name that the caller used, such as a route' }),
   tag: word.optional().meta({ description: 'The name of a tag, or <name>=<value>' }),
   lossy: yesNo.optional().meta({ description: 'Whether a translation could not carry something' }),
-  attemptsMin: z.coerce.number().int().min(1).max(100).optional().meta({ description: 'At least so many attempts' }),
+  attemptsMin: numberOfText(z.number().int().min(1).max(100))
+    .optional()
+    .meta({ description: 'At least so many attempts' }),
   firstContentMsMin: leastMs.optional().meta({ description: 'The first content came after at least so long' }),
   durationMsMin: leastMs.optional().meta({ description: 'The call took at least so long' }),
 }

@@ -12,7 +12,7 @@ import { formatFullRecord, formatRecord } from '../../store/records/record-text.
 import type { ManagementParts } from '../management-parts.ts'
 import type { ExportSlots } from '../web/export-slots.ts'
 import type { WebEndpoint } from './endpoint.ts'
-import { endpoint, idOf, LIST_LIMIT, listOf } from './endpoint.ts'
+import { endpoint, idOf, listOf, pageLimit } from './endpoint.ts'
 import { afterWrong, requireFound } from './list-queries.ts'
 import { deletionEndpoints } from './record-deletions.ts'
 import { openRecordExport, recordExportQuery } from './record-export.ts'
@@ -43,7 +43,7 @@ export function recordEndpoints(parts: ManagementParts, slots: ExportSlots): rea
         ...searchFilters,
         settledAfter: settledAfter.optional(),
         after: z.string().max(100).optional(),
-        limit: z.coerce.number().int().min(1).default(LIST_LIMIT),
+        limit: pageLimit,
       }),
       answer: listOf(ShortRecord).extend({
         endedEarly: z.boolean(),

@@ -2,7 +2,7 @@
 // with a reset token.
 
 import * as z from 'zod'
-import { Refusal } from '../../base/errors.ts'
+import { Refusal, refusal } from '../../base/errors.ts'
 import { hintOf } from '../../base/hints.ts'
 import { parseUsd } from '../../base/money/money.ts'
 import { timeText } from '../../base/time.ts'
@@ -25,6 +25,8 @@ const taken = (): Refusal =>
     param: 'email',
     hint: hintOf('email_taken_sign_in'),
   })
+
+const creditTooHigh = (): Refusal => refusal('state_unfit', hintOf('posting_balance_high'))
 
 /** Does not say whether somebody has the address: managers may invite any address, and can look at the invitation. */
 const InvitationPreview = z
@@ -140,7 +142,7 @@ function registrationEndpoint({ writer, dateMs, mintId, site }: ManagementParts,
       const person = { id: personId, email: body.email, name: body.name, password: hash }
       const input = { person, account, session: insert, nowMs: dateMs() }
       const result = await writer.run('register', input, { ...by, actor: actorSubject(personId) })
-      requireDone(result, { email_taken: taken })
+      requireDone(result, { email_taken: taken, balance_too_high: creditTooHigh })
       return signing.sessions.begun({ personId, sessionId: insert.id, ver: 1 }, refresh, visit)
     },
   })

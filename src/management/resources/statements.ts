@@ -12,7 +12,7 @@ import type { ManagementParts } from '../management-parts.ts'
 import { exportResponse } from '../web/export.ts'
 import type { ExportSlots } from '../web/export-slots.ts'
 import type { WebEndpoint } from './endpoint.ts'
-import { endpoint, idOf, LIST_LIMIT, listOf, time, timeInput } from './endpoint.ts'
+import { endpoint, idOf, listOf, pageLimit, time, timeInput } from './endpoint.ts'
 import { afterWrong, requireFound } from './list-queries.ts'
 import { money } from './money-input.ts'
 import type { ExportRequest } from './record-export.ts'
@@ -80,7 +80,7 @@ export function statementEndpoints(parts: ManagementParts, slots: ExportSlots): 
       query: z.strictObject({
         ...filters,
         after: z.string().max(1_000).optional(),
-        limit: z.coerce.number().int().min(1).default(LIST_LIMIT),
+        limit: pageLimit,
       }),
       answer: listOf(StatementLine),
       async run({ params: { account }, query, scope }) {

@@ -27,7 +27,7 @@ import type { ManagementParts } from '../management-parts.ts'
 import { daysOfZone } from '../services/zone-days.ts'
 import { must } from '../web/issue-text.ts'
 import type { WebEndpoint } from './endpoint.ts'
-import { endpoint, idOf, time, timeInput } from './endpoint.ts'
+import { endpoint, idOf, numberOfText, time, timeInput } from './endpoint.ts'
 import { tokenFields } from './fields.ts'
 import { resourceUnknown } from './list-queries.ts'
 import { money } from './money-input.ts'
@@ -62,7 +62,7 @@ export const zone = z
 
 const top = {
   by: z.enum(metrics).default('cost'),
-  limit: z.coerce.number().int().min(1).max(ROWS_MAX).default(10),
+  limit: numberOfText(z.number().int().min(1).max(ROWS_MAX).default(10)),
 }
 
 export const range = {
@@ -260,7 +260,9 @@ export function statisticsEndpoints({
           .optional()
           .meta({ description: 'Also show the series of the largest of these, and of all others together' }),
         by: top.by.meta({ description: 'What is largest, with `split`; outcomes are always compared by calls' }),
-        top: z.coerce.number().int().min(1).max(SPLIT_GROUPS_MAX).default(8).meta({ description: 'Groups of a split' }),
+        top: numberOfText(z.number().int().min(1).max(SPLIT_GROUPS_MAX).default(8)).meta({
+          description: 'Groups of a split',
+        }),
       }),
       answer: z.object({
         ...range,

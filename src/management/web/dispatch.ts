@@ -7,8 +7,8 @@ import type { Place, RequestPart } from '../../base/hint-sentences.ts'
 import type { Hint, Must } from '../../base/hints.ts'
 import { hintOf, hintOfValue } from '../../base/hints.ts'
 import { pathOfBrokenText } from '../../base/text/broken-text.ts'
-import type { ScanBounds } from '../../base/text/json-bytes.ts'
-import { hasLoneSurrogate, scanObject } from '../../base/text/json-bytes.ts'
+import type { ObjectScan, ScanBounds, ScanProblem } from '../../base/text/json-bytes.ts'
+import { countFields, countNames, decodeName, hasLoneSurrogate, scanObject } from '../../base/text/json-bytes.ts'
 import { nearestName } from '../../base/text/nearest-name.ts'
 import { bodyRules } from '../../http/server/body-rules.ts'
 import type { Actor } from '../actor.ts'
@@ -106,7 +106,7 @@ export function buildWebApp(parts: ManagementParts): HandleWebRequest {
       },
       header: name => request.header(name),
     })
-    return result instanceof Response ? result : reply(endpoint, result, { request, query, ownership: parts.ownership })
+    return result instanceof Response ? result : reply(endpoint, result, { query, ownership: parts.ownership })
   }
 }
 
@@ -168,7 +168,7 @@ function queryOf(search: string): Record<string, string> {
 }
 
 /** Runs before the JSON parser: half a million brackets take the parser 76 ms, and this a few microseconds. */
-function checkShape(bytes: Buffer, within: ScanBounds): void {
+function checkShape(bytes: Buffer, within: ScanBounds): ObjectScan | ScanProblem {
   const scan = scanObject(bytes, within)
   if (scan === 'too_deep') {
     throw new Refusal('json_too_deep', 'management', { hint: hintOf('levels_max', { max: within.depthMax }) })
@@ -176,11 +176,37 @@ function checkShape(bytes: Buffer, within: ScanBounds): void {
   if (scan === 'too_many') {
     throw new Refusal('json_too_many', 'management', { hint: hintOf('values_max', { max: within.valuesMax }) })
   }
+  return scan
+}
+
+/** JSON.parse() takes the last of several values of a field, and readers before the gateway may have taken the first. */
+function refuseDuplicates(bytes: Buffer, json: object, { duplicates, counts }: ObjectScan): void {
+  const [first] = duplicates
+  if (first !== undefined) {
+    const param = first.slice(0, 50)
+    throw new Refusal('field_duplicate', param, { param, hint: hintOf('twice', { part: 'body', name: param }) })
+  }
+  if (counts.fields === countFields(json)) return
+  const param = nameGivenTwice(bytes, json).slice(0, 50)
+  throw new Refusal('field_duplicate', 'in an object', { param, hint: hintOf('call_names_twice', { name: param }) })
+}
+
+/** The name of a field that an object within the body has twice: it is written more often than it was parsed. */
+function nameGivenTwice(bytes: Buffer, json: object): string {
+  const scan = scanObject(bytes, { ...bodyRules.person.json, namesMax: bodyRules.person.json.valuesMax })
+  const names = typeof scan === 'string' ? undefined : scan.names
+  const written = new Map<string, number>(Object.keys(json).map(name => [name, 1]))
+  for (const [key, { count }] of names ?? []) {
+    const name = decodeName(key) ?? key
+    written.set(name, (written.get(name) ?? 0) + count)
+  }
+  const parsed = countNames(json)
+  return [...written.keys()].find(name => written.get(name) !== parsed.get(name)) ?? ''
 }
 
 async function bodyOf(endpoint: WebEndpoint, request: WebRequest, actor: Actor): Promise<unknown> {
   const bytes = await request.readBody()
-  checkShape(bytes, bodyRules[request.actor === undefined ? 'anonymous' : 'person'].json)
+  const scan = checkShape(bytes, bodyRules[request.actor === undefined ? 'anonymous' : 'person'].json)
   let json: unknown
   try {
     json = JSON.parse(bytes.toString('utf8'))
@@ -189,6 +215,7 @@ async function bodyOf(endpoint: WebEndpoint, request: WebRequest, actor: Actor):
   }
   const isObject = typeof json === 'object' && json !== null && !Array.isArray(json)
   if (!isObject) throw new Refusal('body_not_object', 'management')
+  if (typeof scan !== 'string') refuseDuplicates(bytes, json as object, scan)
   if (hasLoneSurrogate(bytes)) throw brokenText(pathOfBrokenText(json) ?? [])
   const body = read(endpoint.body as z.ZodType, json, 'body')
   for (const [field, least] of Object.entries(endpoint.reserved ?? {})) {
@@ -295,23 +322,16 @@ function versionOf(header: string | undefined): number | undefined {
 }
 
 interface ReplyParts {
-  readonly request: WebRequest
   readonly query: unknown
   readonly ownership: ManagementParts['ownership']
 }
 
-function reply(
-  endpoint: WebEndpoint,
-  answer: EndpointAnswer<unknown>,
-  { request, query, ownership }: ReplyParts,
-): WebResponse {
+function reply(endpoint: WebEndpoint, answer: EndpointAnswer<unknown>, { query, ownership }: ReplyParts): WebResponse {
   const status = answer.status ?? endpoint.status ?? 200
   const etag = answer.version === undefined ? {} : { etag: `"${answer.version}"` }
   const headers = { ...etag, ...clamped(answer.body, query), ...answer.headers }
   if (status === 204) return { status, body: '', headers }
-  if (endpoint.method === 'GET' && etag.etag !== undefined && request.header('if-none-match') === etag.etag) {
-    return { status: 304, body: '', headers }
-  }
+  // No 304 for If-None-Match: the version counts changes by people, and an answer has more, such as a balance.
   const shown = endpoint.answer.parse(answer.body)
   markOwned(endpoint.path, shown, ownership)
   return { status, body: JSON.stringify(shown), headers }

@@ -6,10 +6,9 @@ import type { Steps } from '../engine/steps.ts'
 import { query } from '../engine/steps.ts'
 import type { Scope } from '../queries/paging.ts'
 import { readAccount } from './accounts.ts'
-import { giveCredit } from './credit.ts'
+import { giveCredit, isCreditTooHigh } from './credit.ts'
 import type { MoneyText } from './money-text.ts'
 import { readAmount } from './money-text.ts'
-import { BALANCE_MAX, PROMO } from './operator-accounts.ts'
 
 export interface CodeOperations {
   createCodes: {
@@ -90,7 +89,7 @@ export const codeOperations: StepsOf<CodeOperations> = {
     return { done: 'created' }
   },
   *redeemCode({ digests, accountId, scope }, context) {
-    const { nowMs, operators } = context
+    const { nowMs } = context
     const account = yield* readAccount(accountId)
     const isKnown = account !== undefined && account.kind !== 'operator' && (yield* isInScope(scope, accountId))
     if (!isKnown) return { done: 'account_unknown' }
@@ -99,8 +98,7 @@ export const codeOperations: StepsOf<CodeOperations> = {
     if (code.redeemed_ms !== null) return { done: 'code_used', own: Number(code.account_id) === accountId }
     if (code.voided_ms !== null) return { done: 'code_void' }
     if (code.expires_ms !== null && code.expires_ms <= BigInt(nowMs())) return { done: 'code_expired' }
-    const isTooHigh = account.balance + code.amount > BALANCE_MAX
-    if (isTooHigh || (yield* operators.read(PROMO)) - code.amount < -BALANCE_MAX) return { done: 'balance_too_high' }
+    if (yield* isCreditTooHigh(code.amount, account.balance, context)) return { done: 'balance_too_high' }
     // From here on the redemption must succeed.
     yield* redeem.run(code.id, nowMs(), accountId)
     yield* giveCredit({ kind: 'redemption', ref: Number(code.id), accountId, amount: code.amount }, context)

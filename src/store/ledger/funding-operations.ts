@@ -54,7 +54,7 @@ export interface FundingOperations {
       readonly span: BudgetSpan
       readonly cap: MoneyText | null
     }
-    result: { done: 'set' | 'removed' | 'scope_unknown' | 'none' | 'budget_wider' }
+    result: { done: 'set' | 'removed' | 'scope_unknown' | 'none' | 'budget_wider' | 'playground' }
   }
 }
 
@@ -115,10 +115,10 @@ function isWithin(change: AccountChange, row: StoredRow<AccountColumns>): boolea
   return allows === null || (!isUnlimited && newAllows.every(pattern => covers(allows, pattern)))
 }
 
-/** `kind` is that of an account; a key has none. */
-const findOwner = query<{ account_id: bigint; kind: AccountKind | null }>(
-  `SELECT account_id, CAST(NULL AS TEXT) AS kind FROM api_key WHERE id = ?1
-   UNION ALL SELECT id, kind FROM account WHERE id = ?1 AND kind <> 'operator'`,
+/** `kind` is that of an account, `playground_of` is of a key. */
+const findOwner = query<{ account_id: bigint; kind: AccountKind | null; playground_of: string | null }>(
+  `SELECT account_id, CAST(NULL AS TEXT) AS kind, playground_of FROM api_key WHERE id = ?1
+   UNION ALL SELECT id, kind, CAST(NULL AS TEXT) FROM account WHERE id = ?1 AND kind <> 'operator'`,
 )
 const findBudget = query<{ cap: bigint }>('SELECT cap FROM budget WHERE scope_id = ?1 AND span = ?2')
 const deleteBudget = query('DELETE FROM budget WHERE scope_id = ?1 AND span = ?2')
@@ -154,6 +154,8 @@ export const fundingOperations: StepsOf<FundingOperations> = {
   *setBudget({ scopeId, scope, span, cap }, { nowMs, budgets }) {
     const owner = yield* findOwner.get(scopeId)
     if (owner === undefined || !(yield* isInScope(scope, Number(owner.account_id)))) return { done: 'scope_unknown' }
+    // It may spend what was granted with its text, and no more.
+    if (owner.playground_of !== null) return { done: 'playground' }
     const before = yield* findBudget.get(scopeId, span)
     if (cap === null && before === undefined) return { done: 'none' }
     const isWider = before !== undefined && (cap === null || readAmount(cap) > before.cap)

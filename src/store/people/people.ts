@@ -83,7 +83,7 @@ interface PersonOperations {
       readonly account: AccountInsert
       readonly session: SessionInsert
     }
-    result: { done: 'registered' | 'email_taken' }
+    result: { done: 'registered' | 'email_taken' | 'balance_too_high' }
   }
   /** Changes another person. Undefined fields stay as they are. */
   setPerson: {

@@ -6,6 +6,8 @@ import type { OperationContext } from '../engine/operation.ts'
 import type { OperationSteps } from '../engine/operations.ts'
 import type { Steps } from '../engine/steps.ts'
 import { query } from '../engine/steps.ts'
+import { isCreditTooHigh } from '../ledger/credit.ts'
+import { readAmount } from '../ledger/money-text.ts'
 import { endInvitationsOf, endResetsOf } from './invitation-rows.ts'
 import type { PersonRow } from './people-rows.ts'
 import {
@@ -52,6 +54,7 @@ const createOperations: CreateSteps = {
   },
   *register({ person, account, session, nowMs }, context) {
     if ((yield* findPersonByEmail(person.email)) !== undefined) return { done: 'email_taken' }
+    if (yield* isCreditTooHigh(readAmount(account.credit), 0n, context)) return { done: 'balance_too_high' }
     yield* insertPerson(person, 'member', nowMs)
     yield* openAccount(person, account, nowMs, context)
     yield* beginSession(person.id, session, nowMs)

@@ -28,7 +28,9 @@ function cursorValue(value: SqlValue): string | number | LargeInteger {
 function readCursorValue(value: unknown): SqlValue | undefined {
   if (typeof value === 'string' || Number.isSafeInteger(value)) return value as string | number
   const { integer } = (value ?? {}) as Partial<Record<string, unknown>>
-  return typeof integer === 'string' && /^-?\d{1,18}$/.test(integer) ? BigInt(integer) : undefined
+  if (typeof integer !== 'string' || !/^-?\d{1,19}$/.test(integer)) return undefined
+  const large = BigInt(integer)
+  return BigInt.asIntN(64, large) === large ? large : undefined
 }
 
 export const writeCursor = (order: string, { value, id }: Cursor): string =>

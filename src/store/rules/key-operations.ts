@@ -7,7 +7,7 @@ import { isInScope } from '../engine/scope-check.ts'
 import type { Steps } from '../engine/steps.ts'
 import { query } from '../engine/steps.ts'
 import { isIdTaken, readAccount } from '../ledger/accounts.ts'
-import { giveCredit } from '../ledger/credit.ts'
+import { giveCredit, isCreditTooHigh } from '../ledger/credit.ts'
 import { grantBudget } from '../ledger/funding-operations.ts'
 import type { MoneyText } from '../ledger/money-text.ts'
 import { readAmount } from '../ledger/money-text.ts'
@@ -46,7 +46,9 @@ export interface KeyInsert extends Omit<KeyChange, 'tier'>, ScopedInput {
 export interface KeyOperations {
   createKey: {
     input: KeyInsert
-    result: { done: 'created' | 'tier_unknown' | 'account_unknown' | 'name_taken' | 'id_taken' | 'too_many' }
+    result: {
+      done: 'created' | 'tier_unknown' | 'account_unknown' | 'name_taken' | 'id_taken' | 'too_many' | 'balance_too_high'
+    }
   }
   setKey: {
     input: KeyChange & ScopedInput & { readonly id: number }
@@ -160,6 +162,8 @@ export const keyOperations: StepsOf<KeyOperations> = {
     if (done !== undefined) return { done }
     const tier = key.tier ?? (yield* findAccountTier.get(key.accountId))?.tier ?? DEFAULT_TIER
     if (!(yield* hasTier(tier))) return { done: 'tier_unknown' }
+    const balance = (yield* readAccount(key.accountId))?.balance ?? 0n
+    if (credit > 0n && (yield* isCreditTooHigh(credit, balance, context))) return { done: 'balance_too_high' }
     if (!key.existing) yield* insertAccount.run(key.accountId, key.name, nowMs())
     yield* insertKey({
       ...key,
