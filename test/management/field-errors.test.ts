@@ -100,3 +100,12 @@ test.each(twice)('%s, which is given twice, is refused: %s %s %s', async (field,
   expect([status, error.code, error.param]).toEqual([400, 'field_duplicate', field])
   expect((await setup.ask('GET', 'web/tiers/twice')).status).toBe(404)
 })
+
+test('a body is refused where none is taken, unless it is empty', async () => {
+  expect((await setup.ask('POST', 'web/tiers', { name: 'bodies', qpm: 1 })).status).toBe(201)
+  const refused = await setup.ask('DELETE', 'web/tiers/bodies', { dryRun: true })
+  expect([refused.status, refused.error.code, refused.error.param]).toEqual([400, 'field_unknown', 'dryRun'])
+  expect((await setup.ask('DELETE', 'web/tiers/bodies', [1])).status).toBe(400)
+  expect((await setup.ask('GET', 'web/tiers/bodies')).status).toBe(200)
+  expect((await setup.ask('DELETE', 'web/tiers/bodies', {})).status).toBe(204)
+})

@@ -143,13 +143,15 @@ function codesOf(row: WebEndpoint): readonly ErrorCode[] {
   const mayBeTooLow =
     isForPeople(who) || (typeof who === 'object' && 'site' in who) || Object.keys(reserved ?? {}).length > 0
   const codes: ErrorCode[] = ['field_unknown']
-  if (query !== undefined || body !== undefined) codes.push('field_invalid', 'field_duplicate')
-  if (body !== undefined) {
+  // A body where none is taken is read, too: it must be empty.
+  const isBodyRead = body !== undefined || method !== 'GET'
+  if (query !== undefined || isBodyRead) codes.push('field_invalid', 'field_duplicate')
+  if (isBodyRead) {
     codes.push('json_invalid', 'body_not_object', 'body_too_large', 'body_too_slow')
     codes.push('body_in_pieces', 'content_type_unsupported', 'encoding_refused', 'json_too_deep', 'json_too_many')
   }
   if (!isNobody) codes.push('token_invalid')
-  if (!isNobody || body !== undefined) codes.push('concurrency_exceeded')
+  if (!isNobody || isBodyRead) codes.push('concurrency_exceeded')
   if (!isNobody) codes.push('tried_too_often')
   if (mayBeTooLow) codes.push('role_too_low')
   if (params !== undefined) codes.push('resource_unknown')

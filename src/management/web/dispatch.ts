@@ -85,7 +85,7 @@ export function buildWebApp(parts: ManagementParts): HandleWebRequest {
     const scope = resolveScope(endpoint.who, actor, isRead(endpoint))
     const params = read(endpoint.params, pathParams(match.segments, segments), 'path')
     const query = read(endpoint.query, queryOf(request.search), 'query')
-    const body = endpoint.body === undefined ? undefined : await bodyOf(endpoint, request, actor)
+    const body = endpoint.body === undefined && !hasBody(request) ? undefined : await bodyOf(endpoint, request, actor)
     const changes = endpoint.changes?.(params as never, body as never) ?? []
     await parts.ownership.refuseChange(changes, { scope, queryWorker: parts.queryWorker })
     // One write was counted for the method, before anything else.
@@ -204,6 +204,11 @@ function nameGivenTwice(bytes: Buffer, json: object): string {
   return [...written.keys()].find(name => written.get(name) !== parsed.get(name)) ?? ''
 }
 
+/** Also where the endpoint takes none: then it must be empty, because it may hold what its sender believes to be obeyed. */
+const hasBody = (request: WebRequest): boolean =>
+  methodOf(request) !== 'GET' &&
+  (Number(request.header('content-length')) > 0 || request.header('transfer-encoding') !== undefined)
+
 async function bodyOf(endpoint: WebEndpoint, request: WebRequest, actor: Actor): Promise<unknown> {
   const bytes = await request.readBody()
   const scan = checkShape(bytes, bodyRules[request.actor === undefined ? 'anonymous' : 'person'].json)
@@ -217,7 +222,7 @@ async function bodyOf(endpoint: WebEndpoint, request: WebRequest, actor: Actor):
   if (!isObject) throw new Refusal('body_not_object', 'management')
   if (typeof scan !== 'string') refuseDuplicates(bytes, json as object, scan)
   if (hasLoneSurrogate(bytes)) throw brokenText(pathOfBrokenText(json) ?? [])
-  const body = read(endpoint.body as z.ZodType, json, 'body')
+  const body = read(endpoint.body as z.ZodType | undefined, json, 'body')
   for (const [field, least] of Object.entries(endpoint.reserved ?? {})) {
     const isAllowed = least === 'operator' ? actor === operator : isAtLeast(actor.role, least)
     if (isAllowed || !Object.hasOwn(json as object, field)) continue
