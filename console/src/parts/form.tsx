@@ -163,8 +163,8 @@ export function Form<T extends object>({
         event.preventDefault()
         const half = halfWritten(event.currentTarget)
         setHalf(half !== undefined)
-        half?.focus()
-        if (canSave && half === undefined) void of.submit()
+        if (half !== undefined) half.focus()
+        else if (canSave) void of.submit()
       }}
       onInput={() => setHalf(false)}
       onKeyDown={event => {

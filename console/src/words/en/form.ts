@@ -14,6 +14,6 @@ export const formWords = words('form', {
   leaveText: 'Your changes on this page are lost if you leave.',
   stay: 'Stay',
   leave: 'Leave',
-  half: 'This field is not complete. Finish it, or empty it.',
+  half: 'A field is not complete.',
   noAmount: 'Write dollars with up to nine decimals, such as 0.25',
 })

@@ -15,6 +15,6 @@ export const form: Chinese<typeof formWords> = {
   leaveText: '离开后，您在此页的更改将丢失。',
   stay: '留在此页',
   leave: '离开',
-  half: '该字段尚未填写完整。请填完，或将其清空。',
+  half: '有字段尚未填写完整。',
   noAmount: '请输入美元金额，最多九位小数，例如 0.25',
 }
