@@ -63,3 +63,14 @@ test('an error may be in a list', () => {
 test('an error in XML is no transcript', () => {
   expect(transcription.readAnswer(Buffer.from('<?xml version="1.0"?><Error/>'))).toBeUndefined()
 })
+
+test.each(['{laughs} The river.', '[music]', '{ 1 }', '<i>River</i>'])('a transcript may begin like %s', text => {
+  expect(transcription.readAnswer(Buffer.from(text))).toMatchObject({ outputBytes: text.length })
+})
+
+test.each(['{"text":"The ri', '{\n  "text": "The ri', '<!DOCTYPE html><p>', '<?xml version="1.0"?>'])(
+  'what begins like %j is no transcript',
+  text => {
+    expect(transcription.readAnswer(Buffer.from(text))).toBeUndefined()
+  },
+)

@@ -69,7 +69,7 @@ function readAnswer(body: Buffer): AnswerReading | undefined {
   const json = parseAnswerObject(body)
   if (json === undefined) {
     const start = body.toString('latin1', 0, 64).trimStart().toLowerCase()
-    if (['<!doctype', '<html', '<?xml', '{'].some(other => start.startsWith(other))) return undefined
+    if (/^(<!doctype|<html|<\?xml|\{\s*")/.test(start)) return undefined
     // Neither text nor subtitles say how long the audio is: subtitles end with the last word, not with the audio.
     return { outputBytes: body.byteLength, usage: readInputOutputUsage(undefined, 'output') }
   }
