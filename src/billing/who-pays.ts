@@ -50,7 +50,7 @@ export interface FinishedCall {
   /** Whether the caller did not read shortly before the end, so that the upstream could not write. */
   readonly wasReaderSlow?: boolean
   /** Whether the price has a fee for a unit that the request contains, such as seconds of audio: that is its input. */
-  readonly hasInputFee?: boolean
+  hasInputFee?(): boolean
   /** Our own count of input and output tokens. */
   estimate(): Usage
   /** The input tokens that are charged at least, where only a final report could tell the input and none came; else 0. */
@@ -162,7 +162,7 @@ const reportedOrNothing = ({ reported }: FinishedCall): UsageAndSource =>
 
 /** Units of the request are counted for what is charged by an estimate. */
 const reportedOrInputFee = (call: FinishedCall): UsageAndSource =>
-  call.reported === undefined && call.hasInputFee ? [noUsage, 'estimated'] : reportedOrNothing(call)
+  call.reported === undefined && call.hasInputFee?.() ? [noUsage, 'estimated'] : reportedOrNothing(call)
 
 export const charges = {
   nothing: { text: 'nothing', charged: () => nothing },

@@ -35,7 +35,7 @@ export function cost(exchange: Exchange, ending: CallEnding): Cost {
     isDelivered: meter.delivered || ending.contentDelivered === true,
     hasProviderTools: runsTools(exchange),
     wasReaderSlow: wasReaderSlow(exchange),
-    hasInputFee: candidate?.price !== undefined && hasFee(candidate.price.price, inputUnits(exchange.call)),
+    hasInputFee: () => candidate?.price !== undefined && hasFee(candidate.price.price, inputUnits(exchange.call)),
     unreportedInput: () => unreportedInput(exchange, ending),
     estimateHidden: known => Math.max(hiddenTokens(exchange, ending, known), rejectedTokens(exchange, known)),
     estimate: () => estimateUsage(exchange, meter.outputBytes, images),

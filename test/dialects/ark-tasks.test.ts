@@ -105,24 +105,17 @@ describe('a task', () => {
     expect(harness.openHolds()).toBe(0)
   })
 
-  test('P22: is charged by the video that was made, not by the requested one', async () => {
+  test.each([
+    ['the video that was made, not by the requested one', 8, '0.160000'],
+    ['the requested video, if the made one is reported without a length', 0, '0.100000'],
+  ])('P22: is charged by %s', async (_what, duration, cost) => {
     const key = await harness.key()
     const id = await createTask(harness, key, film('a river', { model: 'pond/seconds' }))
     const usage = { completion_tokens: 9_000, total_tokens: 9_000 }
     harness.advance(1_500)
-    harness.upstream.plan(says({ id, status: 'succeeded', duration: 8, usage }))
+    harness.upstream.plan(says({ id, status: 'succeeded', duration, usage }))
     await get(key, id)
-    expect(await spent(key)).toBe('0.160000 held 0.00')
-  })
-
-  test('P22: that reports a video of no length is charged by the requested one', async () => {
-    const key = await harness.key()
-    const id = await createTask(harness, key, film('a river', { model: 'pond/seconds' }))
-    const usage = { completion_tokens: 9_000, total_tokens: 9_000 }
-    harness.advance(1_500)
-    harness.upstream.plan(says({ id, status: 'succeeded', duration: 0, usage }))
-    await get(key, id)
-    expect(await spent(key)).toBe('0.100000 held 0.00')
+    expect(await spent(key)).toBe(`${cost} held 0.00`)
   })
 
   test.each([
